@@ -68,7 +68,7 @@ import anyio._backends._asyncio, openai
 openai.OpenAI(base_url="http://localhost", api_key="scripted").chat.completions.create
 """
 
-#: What each program of an environment would load with its first request.
+#: What the agents of an environment would load with their first request.
 _LOADED = {
     **dict.fromkeys(("langchain", "openai-2", "openai-agents", "pydantic-ai"), _OPENAI),
     "litellm": f"import litellm.proxy._types, litellm.responses.mcp.chat_completions_handler{_OPENAI}",
@@ -85,6 +85,11 @@ print(json.dumps({
     "errors": dict(errors.errors),
 }))
 """
+
+
+def agents(name: str, *modules: str) -> str:
+    """Return what programs that run agents of the contract begin with in an environment."""
+    return "\n".join([*(f"import tests.contract.agents.{module}" for module in modules), _LOADED.get(name, "")])
 
 
 class Forks:
@@ -114,8 +119,7 @@ class Forks:
 
     def measure(self, name: str, begin: str, program: str, env: Mapping[str, str] | None = None) -> Any:
         """Run a program with the product on; return its ``report``, spans, metrics, messages and internal errors."""
-        begins = f"{_BEGIN}{begin}\n{_LOADED.get(name, '')}"
-        done = self.run(name, begins, f"{program}\n{_END}", {**_VARIABLES, **(env or {})})
+        done = self.run(name, f"{_BEGIN}{begin}", f"{program}\n{_END}", {**_VARIABLES, **(env or {})})
         return json.loads(done.stdout.splitlines()[-1])
 
     def _child(self, name: str, begin: str, env: Mapping[str, str]) -> Popen[str]:

@@ -420,7 +420,12 @@ class Contract:
 
 
 _HASH, _SEEN_AT = "tool.args_hash", "tool.result.seen_at"
-QUIET = {"OPENAI_AGENTS_DISABLE_TRACING": "1", "LANGSMITH_TRACING": "false", "FASTMCP_CHECK_FOR_UPDATES": "off"}
+QUIET = {
+    "OPENAI_AGENTS_DISABLE_TRACING": "1",
+    "LANGSMITH_TRACING": "false",
+    "FASTMCP_CHECK_FOR_UPDATES": "off",
+    "CREWAI_DISABLE_TELEMETRY": "true",
+}
 """What keeps the frameworks from calling home."""
 
 

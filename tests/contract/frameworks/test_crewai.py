@@ -12,6 +12,7 @@ from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import BROKEN, KEY, Case, Cut, Record, looked_up
 from tests.contract.delivery import LARGE, Delivery
+from tests.contract.suite import QUIET
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
 if TYPE_CHECKING:
@@ -54,7 +55,6 @@ class TestCrewAI(Delivery):
     waiting: ClassVar = dict.fromkeys(("a step of a plan", "a model's function", "a model's function that raises"), -1)
     origin = None
     variables: ClassVar = {
-        "CREWAI_DISABLE_TELEMETRY": "true",
         "CREWAI_DISABLE_TRACKING": "true",
         "CREWAI_DISABLE_VERSION_CHECK": "true",
         "CREWAI_TRACING_ENABLED": "false",
@@ -207,7 +207,7 @@ print(json.dumps([said, sorted(calls), [each["count"] for each in timed]]))
 def test_a_failed_request_of_a_tool_is_no_failure_of_the_tool_and_a_raising_function_is_one(
     environment: Callable[[str], Environment], spans: str
 ) -> None:
-    env = {**TestCrewAI.variables, "AGENT_OTEL": "1", "AGENT_OTEL_SPANS": spans}
+    env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1", "AGENT_OTEL_SPANS": spans}
     done = environment("crewai").run(FAILING, env=env, timeout=240, check=True)
     # The framework's panels may stand around it.
     (said, calls, counts), _ = json.JSONDecoder().raw_decode(done.stdout, done.stdout.index('[["nobody"'))
@@ -217,7 +217,7 @@ def test_a_failed_request_of_a_tool_is_no_failure_of_the_tool_and_a_raising_func
 
 
 def test_a_tool_that_the_program_calls_is_measured(environment: Callable[[str], Environment]) -> None:
-    env = {**TestCrewAI.variables, "AGENT_OTEL": "1"}
+    env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1"}
     done = environment("crewai").run(ALONE, env=env, timeout=240, check=True)
     assert json.loads(done.stdout.splitlines()[-1]) == [LOOKUP_BYTES, LOOKUP_BYTES]
 
@@ -227,7 +227,7 @@ def test_a_flow_is_one_run_and_one_trace(
 ) -> None:
     with OpenAIServer(script.decide) as server:
         program = FLOW.format(root=str(request.config.rootpath), base_url=server.base_url)
-        env = {**TestCrewAI.variables, "AGENT_OTEL": "1"}
+        env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1"}
         done = environment("crewai").run(program, env=env, timeout=240, check=True)
     report = json.loads(done.stdout.splitlines()[-1])
 

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 #: What each program begins with; a fork of its own runs each.
 BEGIN = """
-import asyncio, json
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
+import asyncio
 from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
@@ -65,12 +63,6 @@ base_url = {base_url!r}
 run = asyncio.new_event_loop().run_until_complete
 
 {body}
-
-from agent_otel._internal import errors
-print(json.dumps({{
-    "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
-    "errors": dict(errors.errors),
-}}))
 """
 
 
@@ -87,8 +79,7 @@ def told(forks: Forks) -> Told:
         with model(decide or (lambda _: "done")) as server:
             program = PROGRAM.format(base_url=server.base_url, body=textwrap.dedent(body))
             begin = f"{BEGIN}\nimport langchain_openai" if "openai()" in body else BEGIN  # others must not load the SDK
-            done = forks.run(row, begin, program, {"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"})
-        report: Json = json.loads(done.stdout.splitlines()[-1])
+            report: Json = forks.measure(row, begin, program, {"LANGSMITH_TRACING": "false"})
         assert report["errors"] == {}
         assert report["messages"] == []
         report["requests"] = server.requests

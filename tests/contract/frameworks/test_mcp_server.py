@@ -23,7 +23,6 @@ from mcp import ClientSession, StdioServerParameters, types
 from mcp.client import streamable_http
 from mcp.client.stdio import stdio_client
 from tests.contract.agents import mcp_served
-from tests.contract.child import Messages, Telemetry
 """
 
 #: Starts a server as a host does, and calls its tools; nothing is measured here.
@@ -42,7 +41,6 @@ asyncio.run(main())
 
 #: Starts a server over HTTP, and calls its tools as a host of that name; both processes are measured.
 HTTP_CLIENT = """
-messages, telemetry = Messages(), Telemetry()
 connect = getattr(streamable_http, "streamable_http_client", None) or streamable_http.streamablehttp_client
 
 async def call(port):
@@ -58,9 +56,6 @@ environ = {{**os.environ, "PYTHONPATH": {root!r}}}
 with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as server:
     asyncio.run(call(int(server.stdout.readline())))
     server.stdin.close()
-from agent_otel._internal import errors
-print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
-                  "errors": dict(errors.errors)}}))
 """
 
 
@@ -189,8 +184,8 @@ def test_a_client_and_a_server_over_http_count_a_call_once_each(
     name, kind, span_name, scope, _ = ROWS[row]
     file = tmp_path / "report.json"
     code = HTTP_CLIENT.format(root=str(request.config.rootpath), kind=kind, file=str(file), host="codex-mcp-client")
-    done = forks.run(name, BEGIN, code, {"AGENT_OTEL": "1"})
-    served, called = wait_for(file), json.loads(done.stdout.splitlines()[-1])
+    called = forks.measure(name, BEGIN, code)
+    served = wait_for(file)
     assert ([], {}) == (called["messages"], called["errors"])
 
     tools = ["lookup", "big", "cut", "broken", "lookup"]

@@ -3,42 +3,29 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.web import Answer
+from tests.forks import agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.replies import Json, Reply
     from agent_otel.testing.servers.scripted import Endpoint
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 PROGRAM = """
-import json, sys
-sys.path.insert(0, sys.argv[2])
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
-import agent_otel, openai
-
-client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
-asked = {"id": "call_1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
+client = openai.OpenAI(base_url={base_url!r}, api_key="scripted", max_retries=0)
+asked = {{"id": "call_1", "type": "function", "function": {{"name": "search", "arguments": "{{}}"}}}}
 conversation = [
-    {"role": "user", "content": "go"},
-    {"role": "assistant", "tool_calls": [asked]},
-    {"role": "tool", "tool_call_id": "call_1", "content": "x" * 300 + "... [9000 characters truncated] ..."},
+    {{"role": "user", "content": "go"}},
+    {{"role": "assistant", "tool_calls": [asked]}},
+    {{"role": "tool", "tool_call_id": "call_1", "content": "x" * 300 + "... [9000 characters truncated] ..."}},
 ]
 with agent_otel.execution("run-1"):
-    chunks = list(client.chat.completions.create(model="scripted", messages=conversation, n=2, stream=True))
-counted = [
-    (metric["attributes"]["reason"], metric["sum"])
-    for metric in telemetry.metrics()
-    if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
-]
-print(json.dumps({"chunks": len(chunks), "counted": counted, "messages": messages.take()}))
+    report = len(list(client.chat.completions.create(model="scripted", messages=conversation, n=2, stream=True)))
 """
 SAYS: Json = {"content": "It is there."}
 ASKS: Json = {
@@ -69,17 +56,19 @@ class TwoAnswers(OpenAIServer):
 
 @pytest.mark.parametrize(
     ("answers", "counted"),
-    [((SAYS, SAYS), [["marker", 1]]), ((SAYS, ASKS), []), ((ASKS, SAYS), [])],
+    [((SAYS, SAYS), [("marker", 1)]), ((SAYS, ASKS), []), ((ASKS, SAYS), [])],
     ids=["both say", "the second asks", "the first asks"],
 )
 def test_an_answer_is_final_when_none_of_a_response_asks_for_a_tool(
-    environment: Callable[[str], Environment],
-    pytestconfig: pytest.Config,
-    answers: tuple[Json, ...],
-    counted: list[Any],
+    forks: Forks, answers: tuple[Json, ...], counted: list[tuple[str, int]]
 ) -> None:
     with TwoAnswers(lambda _: "") as server:
         server.answers = answers
-        url, root = server.base_url, str(pytestconfig.rootpath)
-        done = environment("openai-agents").run(PROGRAM, url, root, env={"AGENT_OTEL": "1"}, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == {"chunks": 4, "counted": counted, "messages": []}
+        program = PROGRAM.format(base_url=server.base_url)
+        told = forks.measure("openai-agents", agents("openai-agents"), program)
+    assert (4, [], {}) == (told["report"], told["messages"], told["errors"])
+    assert counted == [
+        (metric["attributes"]["reason"], metric["sum"])
+        for metric in told["metrics"]
+        if metric["name"] == "agent_otel.answers.incomplete" and metric["sum"]
+    ]

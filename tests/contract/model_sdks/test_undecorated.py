@@ -12,6 +12,7 @@ from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+from tests.forks import agents
 
 if TYPE_CHECKING:
     from tests.forks import Forks
@@ -58,7 +59,7 @@ def test_each_call_is_one(forks: Forks, row: str, within: str) -> None:
     make: Any = server_class
     with make(call_once(CALLS)) as server:
         program = PROGRAM.format(base_url=server.base_url, mode=mode, setting=setting, within=within)
-        report = forks.measure(name, BEGIN.format(agent=agent), program)
+        report = forks.measure(name, BEGIN.format(agent=agent) + agents(name), program)
 
     assert ("done", {}, []) == (report["report"], report["errors"], report["messages"])
     spans = [span["attributes"] for span in report["spans"] if span["name"].startswith("execute_tool")]

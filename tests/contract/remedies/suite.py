@@ -133,19 +133,18 @@ class Remedies:
     def run(cls, carrier: Carrier, environment: Environment, folder: Path) -> Seen:
         """Run the child against a scripted model."""
         plan = folder / "plan.json"
+        cases = {name: case.plan() for name, case in cls.cases(carrier).items()}
+        plan.write_text(json.dumps({"cases": cases, "hints": cls.hints}))
         with OpenAIServer(cls.decide) as server:
-            where = {"agent": carrier.agent, "base_url": server.base_url}
-            cases = {name: {**case.plan(), **where} for name, case in cls.cases(carrier).items()}
-            plan.write_text(json.dumps({"cases": cases, "hints": cls.hints}))
             done = environment.run(
                 "import runpy; runpy.run_module('tests.contract.remedies.child', run_name='__main__')",
+                carrier.agent,
+                server.base_url,
                 str(plan),
                 env={**QUIET, "AGENT_OTEL": "1", **cls.variables, **cls.environ(folder)},
                 check=True,
             )
         report = json.loads(done.stdout.splitlines()[-1])
-        for case in report["cases"].values():
-            assert case["raised"] is None, case["raised"]
         answers: Json = {}
         wire = server.tool_results()
         if carrier.mcp:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
@@ -16,17 +16,18 @@ from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.contract import script
-from tests.contract.remedies import groups
-from tests.contract.remedies.groups import Carrier, Scene
 from tests.contract.suite import QUIET
+from tests.forks import agents
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from subprocess import CompletedProcess
 
     from agent_otel.testing.servers.openai import Reply
+    from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.contract.cases import Json
-    from tests.contract.remedies.groups import Decide, Read
     from tests.environments import Environment
+    from tests.forks import Forks
 
 MOST = 3
 _CONVERSATION = """
@@ -77,53 +78,67 @@ def _fields(**values: str) -> str:
     return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in {**values, "completed": ""}.items())
 
 
+class Carrier(NamedTuple):
+    """A framework, its environment and the provider's server; how it is run.
+
+    The program names an execution only where the framework has no run of its own.
+    """
+
+    agent: str
+    environment: str
+    server: type[OpenAIServer | ScriptedServer] = OpenAIServer
+    mode: str = "async"
+    setting: str = ""
+    execution: str = ""
+
+
 CARRIERS = {
     "langgraph": Carrier("langgraph", "langchain"),
     "langgraph, sync": Carrier("langgraph", "langchain", mode="sync"),
     "openai-agents": Carrier("openai_agents", "openai-agents"),
     "pydantic-ai": Carrier("pydantic_ai", "pydantic-ai"),
     "pydantic-ai, responses": Carrier("pydantic_ai", "pydantic-ai", setting="responses"),
-    "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer, is_named=True),
-    "anthropic": Carrier("anthropic_client", "anthropic", AnthropicServer, is_named=True),
-    "google-genai": Carrier("google_functions", "google-genai", GeminiServer, is_named=True),
+    "anthropic's tool runner": Carrier("anthropic_runner", "anthropic", AnthropicServer, execution="r-1"),
+    "anthropic": Carrier("anthropic_client", "anthropic", AnthropicServer, execution="r-1"),
+    "google-genai": Carrier("google_functions", "google-genai", GeminiServer, execution="r-1"),
     "google-adk": Carrier("google_adk", "google-adk", GeminiServerWithIds),
-    "bedrock": Carrier("bedrock_client", "bedrock", BedrockServer, mode="sync", is_named=True),
+    "bedrock": Carrier("bedrock_client", "bedrock", BedrockServer, mode="sync", execution="r-1"),
     "strands": Carrier("strands", "strands"),
     "strands, bedrock": Carrier("strands", "strands", BedrockServer, setting="bedrock"),
     "smolagents": Carrier("smolagents", "smolagents", mode="sync"),
     "agentscope": Carrier("agentscope", "agentscope"),
     "agno": Carrier("agno", "agno"),
     "camel": Carrier("camel", "camel-ai"),
-    "fireworks, messages": Carrier("fireworks_messages", "fireworks", AnthropicServer, is_named=True),
-    "huggingface": Carrier("huggingface_client", "huggingface", mode="sync", is_named=True),
-    "azure-ai-inference": Carrier("azure_client", "azure-inference", is_named=True),
-    "xai-sdk": Carrier("xai_client", "xai", is_named=True),
-    "cohere": Carrier("cohere_client", "cohere", CohereServer, mode="sync", is_named=True),
-    "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync", is_named=True),
+    "fireworks, messages": Carrier("fireworks_messages", "fireworks", AnthropicServer, execution="r-1"),
+    "huggingface": Carrier("huggingface_client", "huggingface", mode="sync", execution="r-1"),
+    "azure-ai-inference": Carrier("azure_client", "azure-inference", execution="r-1"),
+    "xai-sdk": Carrier("xai_client", "xai", execution="r-1"),
+    "cohere": Carrier("cohere_client", "cohere", CohereServer, mode="sync", execution="r-1"),
+    "mistral": Carrier("mistral_client", "mistralai", MistralServer, mode="sync", execution="r-1"),
     "haystack": Carrier("haystack", "haystack", mode="sync"),
     "llama-index": Carrier("llama_index", "llama-index"),
     "semantic-kernel": Carrier("semantic_kernel", "semantic-kernel"),
-    "litellm": Carrier("litellm_client", "litellm", mode="sync", is_named=True),
-    "openai": Carrier("openai_client", "openai-agents", is_named=True),
-    "openai's tool runner": Carrier("openai_runner", "openai-agents", is_named=True),
-    "groq": Carrier("groq_client", "groq", mode="sync", is_named=True),
-    "together": Carrier("together_client", "together", mode="sync", is_named=True),
-    "fireworks": Carrier("fireworks_client", "fireworks", mode="sync", is_named=True),
+    "litellm": Carrier("litellm_client", "litellm", mode="sync", execution="r-1"),
+    "openai": Carrier("openai_client", "openai-agents", execution="r-1"),
+    "openai's tool runner": Carrier("openai_runner", "openai-agents", execution="r-1"),
+    "groq": Carrier("groq_client", "groq", mode="sync", execution="r-1"),
+    "together": Carrier("together_client", "together", mode="sync", execution="r-1"),
+    "fireworks": Carrier("fireworks_client", "fireworks", mode="sync", execution="r-1"),
     "agent-framework": Carrier("agent_framework", "agent-framework"),
     "ag2": Carrier("ag2", "ag2"),
     "autogen": Carrier("autogen", "autogen"),
     "deepagents": Carrier("deepagents", "deepagents"),
     "crewai": Carrier("crewai", "crewai"),
-    "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync", is_named=True),
+    "ollama": Carrier("ollama_client", "ollama", OllamaServer, mode="sync", execution="r-1"),
     "langgraph, streamed": Carrier("langgraph", "langchain", mode="stream"),
     "openai-agents, streamed": Carrier("openai_agents", "openai-agents", mode="stream"),
     "openai-agents, responses, streamed": Carrier("openai_agents", "openai-agents", mode="stream", setting="responses"),
     "pydantic-ai, streamed": Carrier("pydantic_ai", "pydantic-ai", mode="stream"),
     "anthropic's tool runner, streamed": Carrier(
-        "anthropic_runner", "anthropic", AnthropicServer, "stream", is_named=True
+        "anthropic_runner", "anthropic", AnthropicServer, "stream", execution="r-1"
     ),
     "anthropic's tool runner, eager": Carrier(
-        "anthropic_runner", "anthropic", AnthropicServer, "stream", "eager", is_named=True
+        "anthropic_runner", "anthropic", AnthropicServer, "stream", "eager", "r-1"
     ),
     "google-adk, streamed": Carrier("google_adk", "google-adk", GeminiServerWithIds, mode="stream"),
     "strands, streamed": Carrier("strands", "strands", mode="stream"),
@@ -160,18 +175,6 @@ IN_TEXT = {
 }
 
 
-#: Frameworks that answer the call of a tool which they do not have, and go on. The others end the run themselves:
-#: openai-agents at once, Pydantic AI after a retry, smolagents after `max_steps`, Agent Framework after three errors.
-ANSWERING = (
-    *("langgraph", "anthropic's tool runner", "anthropic's tool runner, streamed", "google-adk", "strands"),
-    *("strands, bedrock", "agentscope", "agno", "camel", "haystack", "llama-index", "semantic-kernel", "ag2"),
-    *("autogen", "deepagents", "crewai"),
-)
-#: What the model calls in the first turn of an agent whose tool `delegate` is another agent.
-FIRST = {"one": ["delegate"], "both": ["delegate", "delegate", "fetch"]}
-NESTED = ("langgraph", "openai-agents", "pydantic-ai", "anthropic's tool runner", "google-adk", "strands")
-
-
 def usable(request: Json) -> bool:
     """Return whether a request lets the model call the tools in it, by the rules of its provider."""
     config = request.get("toolConfig", {})
@@ -182,110 +185,104 @@ def usable(request: Json) -> bool:
     return tools and not none
 
 
-def _calls_as_long_as_it_may(requests: list[Json], _: Json, ids: str) -> Reply:
-    """Call a tool first once and then four times at once."""
-    number = len(requests)
-    if not usable(requests[-1]) or number > 3 * MOST:
-        is_tool = "final_answer" in json.dumps(requests[-1].get("tools"))
-        return [ToolCall(f"call_{ids}_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
-    keys = [f"k{number}{letter}" for letter in ("a" if number == 1 else "abcd")]
-    return [ToolCall(f"call_{ids}_{key}", "fetch", json.dumps({"key": key})) for key in keys]
+def run(carrier: Carrier, forks: Forks) -> tuple[list[Json], Json]:
+    """Run an agent whose model calls a tool as long as it may, first once and then four times at once.
+
+    Return its requests, and what the child reported.
+    """
+
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(server.requests[-1]) or number > 3 * MOST:
+            is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
+            return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
+        keys = [f"k{number}{letter}" for letter in ("a" if number == 1 else "abcd")]
+        return [ToolCall(f"call_{key}", "fetch", json.dumps({"key": key})) for key in keys]
+
+    with carrier.server(decide) as server:
+        return server.requests, _ran(carrier, forks, server.base_url)
 
 
-def _calls_what_there_is_not(requests: list[Json], _: Json, ids: str) -> Reply:
-    """Call a tool that runs, and then others, which the framework answers; the last of them is above the limit."""
-    number = len(requests)
-    if not usable(requests[-1]) or number > 3 * MOST:
-        return "done"
-    tool = "fetch" if number == 1 else "imagined"
-    return [ToolCall(f"call_{ids}_{number}", tool, json.dumps({"key": f"k{number}"}))]
+def _ran(carrier: Carrier, forks: Forks, base_url: str) -> Json:
+    """Run an agent; return what the child reported."""
+    prompt = script.prompt(("call_1", "fetch", {"key": "k1"}))
+    return _ran_cases(carrier, forks, base_url, {"it": _case(carrier, prompt)})
 
 
-def _calls_agents(requests: list[Json], _: Json, __: str) -> Reply:
-    """Call the tools that are agents first; each agent calls its own tools as long as it may."""
-    number = len(requests)
-    *known, (case, agent) = map(_asking, requests)
-    first = (case, agent) not in known
-    if not usable(requests[-1]) or number > 60:
-        return "done"
-    if agent == "inner":
-        letters = "a" if first and case == "one" else "abcd"
-        return [ToolCall(f"inner_{case}_{number}{each}", "lookup", '{"key": "k"}') for each in letters]
-    names = FIRST["one" if case == "one" else "both"] if first else ["fetch", "fetch"]
-    given = {"delegate": {"input": f"inner {case}"}, "fetch": {"key": "k"}}
-    return [
-        ToolCall(f"outer_{case}_{number}{place}", each, json.dumps(given[each])) for place, each in enumerate(names)
-    ]
+def _case(carrier: Carrier, prompt: str, *tools: str) -> Json:
+    return {
+        "tools": ["fetch", *tools],
+        "prompt": prompt,
+        "mode": carrier.mode,
+        "setting": carrier.setting,
+        "execution": carrier.execution,
+    }
 
 
-def _asking(request: Json) -> tuple[str, str]:
-    """Return the case and the agent that a request is of."""
-    text = json.dumps(request)
-    case = "streamed" if "streamed" in text else "both" if "both" in text else "one"
-    return case, "outer" if "outer" in text else "inner"
+def _ran_cases(carrier: Carrier, forks: Forks, base_url: str, cases: Json) -> Json:
+    """Run agents; return what the child reported."""
+    done = ran_in_fork(carrier, forks, base_url, cases, {"AGENT_OTEL_MAX_TOOL_CALLS": str(MOST)})
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    return report
 
 
-def _writes_calls(last: str, calls: str, answers: str) -> Decide:
-    """Return a model that writes calls as long as a request is not the last."""
-
-    def decide(requests: list[Json], _: Json, __: str) -> Reply:
-        number = len(requests)
-        is_last = last in json.dumps(requests[-1]) or number > 3 * MOST
-        return answers if is_last else calls.replace("{arguments}", json.dumps({"key": f"k{number}"}))
-
-    return decide
-
-
-_PROMPT = script.prompt(("call_1", "fetch", {"key": "k1"}))
-
-
-def _scenes() -> dict[str, Scene]:
-    """Return all runs whose settings are the same, by test and carrier."""
-    scenes = {}
-    for name, carrier in CARRIERS.items():
-        case = {"it": carrier.case(_PROMPT, "fetch")}
-        scenes[f"the last: {name}"] = Scene(carrier, _calls_as_long_as_it_may, case)
-        if name in ANSWERING:
-            scenes[f"what there is not: {name}"] = Scene(carrier, _calls_what_there_is_not, case)
-        if name in NESTED:
-            cases = {each: carrier.case(f"outer {each}", "fetch", "delegate") for each in ("one", "both", "streamed")}
-            cases["streamed"]["mode"] = "stream"
-            scenes[f"agents: {name}"] = Scene(carrier, _calls_agents, cases)
-    for name, (carrier, *texts) in IN_TEXT.items():
-        case = {"it": carrier.case(_PROMPT, "fetch")}
-        scenes[f"texts: {name}"] = Scene(carrier, _writes_calls(*texts), case)
-    return scenes
-
-
-SCENES = _scenes()
-VARIABLES = {"AGENT_OTEL_MAX_TOOL_CALLS": str(MOST), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
-came = groups.fixture(SCENES, lambda _: VARIABLES)
+def ran_in_fork(
+    carrier: Carrier, forks: Forks, base_url: str, cases: Json, variables: dict[str, str]
+) -> CompletedProcess[str]:
+    """Run the cases of the remedies' contract in a fork of the child that has imported the framework."""
+    begin = f"import json\nfrom tests.contract.remedies import child\n{agents(carrier.environment, carrier.agent)}"
+    given = (f"tests.contract.agents.{carrier.agent}", base_url, {"cases": cases, "hints": {}})
+    settings = {**QUIET, "AGENT_OTEL": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True", **variables}
+    return forks.run(carrier.environment, begin, f"print(json.dumps(child.main(*{given!r})))", settings)
 
 
 @pytest.mark.parametrize("name", CARRIERS)
 @pytest.mark.shows("002.final_answer")
-def test_one_more_request_follows_the_limit_and_it_is_the_last(came: Read, name: str) -> None:
-    requests, case = came(f"the last: {name}").only()
+def test_one_more_request_follows_the_limit_and_it_is_the_last(forks: Forks, name: str) -> None:
+    requests, report = run(CARRIERS[name], forks)
+    case: Any = report["cases"]["it"]
     assert "done" in case["said"]
     assert len(case["ran"]) == MOST
     assert [usable(request) for request in requests] == [True, True, False]
     assert [NOTE in json.dumps(request) for request in requests] == [False, False, True]
-    assert (case["errors"], case["messages"]) == ({}, [])
+    assert report["errors"] == {}
+    assert case["messages"] == []
     skipped = [event for span in case["spans"] for event in span["events"] if event["name"] == "tool_call"]
     assert [event["attributes"] for event in skipped] == [{"phase": "skipped", "limit": "tool_calls"}] * 2
 
 
+#: Frameworks that answer the call of a tool which they do not have, and go on. The others end the run themselves:
+#: openai-agents at once, Pydantic AI after a retry, smolagents after `max_steps`, Agent Framework after three errors.
+ANSWERING = (
+    *("langgraph", "anthropic's tool runner", "anthropic's tool runner, streamed", "google-adk", "strands"),
+    *("strands, bedrock", "agentscope", "agno", "camel", "haystack", "llama-index", "semantic-kernel", "ag2"),
+    *("autogen", "deepagents", "crewai"),
+)
+
+
 @pytest.mark.parametrize("name", ANSWERING)
 @pytest.mark.shows("002.max_tool_calls")
-def test_calls_of_a_tool_that_the_framework_does_not_have_count_in_the_limit(came: Read, name: str) -> None:
-    requests, case = came(f"what there is not: {name}").only()
-    assert [usable(request) for request in requests] == [True] * (MOST + 1) + [False]
-    assert [NOTE in json.dumps(request) for request in requests] == [False] * (MOST + 1) + [True]
+def test_calls_of_a_tool_that_the_framework_does_not_have_count_in_the_limit(forks: Forks, name: str) -> None:
+    carrier = CARRIERS[name]
+
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
+        if not usable(server.requests[-1]) or number > 3 * MOST:
+            return "done"
+        # The first call runs; the framework answers the others, the last of which is above the limit.
+        tool = "fetch" if number == 1 else "imagined"
+        return [ToolCall(f"call_{number}", tool, json.dumps({"key": f"k{number}"}))]
+
+    with carrier.server(decide) as server:
+        report = _ran(carrier, forks, server.base_url)
+    case: Any = report["cases"]["it"]
+    assert [usable(request) for request in server.requests] == [True] * (MOST + 1) + [False]
+    assert [NOTE in json.dumps(request) for request in server.requests] == [False] * (MOST + 1) + [True]
     assert "done" in case["said"]
     assert len(case["ran"]) == 1
     hits = [point for point in case["metrics"] if point["name"] == "agent_otel.limits.hit" and point["sum"]]
     assert [(point["attributes"]["limit"], point["sum"]) for point in hits] == [("tool_calls", 1)]
-    assert (case["errors"], case["messages"]) == ({}, [])
+    assert (report["errors"], case["messages"]) == ({}, [])
 
 
 #: Loops of the program's own, in which nothing but the requests shows the calls.
@@ -335,13 +332,48 @@ def test_a_loop_of_the_programs_own_ends_at_the_limit_of_a_named_execution(
     assert said is (named != "named")
 
 
+#: What the model calls in the first turn of an agent whose tool `delegate` is another agent.
+FIRST = {"one": ["delegate"], "both": ["delegate", "delegate", "fetch"]}
+NESTED = {
+    "langgraph": CARRIERS["langgraph"],
+    "openai-agents": CARRIERS["openai-agents"],
+    "pydantic-ai": CARRIERS["pydantic-ai"],
+    "anthropic's tool runner": CARRIERS["anthropic's tool runner"],
+    "google-adk": CARRIERS["google-adk"],
+    "strands": CARRIERS["strands"],
+}
+
+
 @pytest.mark.parametrize("name", NESTED)
-def test_an_agent_in_a_tool_ends_at_the_limit_of_the_whole_run(came: Read, name: str) -> None:
-    requests, _, cases, _ = came(f"agents: {name}")
-    asked: dict[str, list[tuple[str, bool, bool]]] = {case: [] for case in cases}
-    for request in requests:
-        case, agent = _asking(request)
-        asked[case].append((agent, usable(request), NOTE in json.dumps(request)))
+def test_an_agent_in_a_tool_ends_at_the_limit_of_the_whole_run(forks: Forks, name: str) -> None:
+    seen: list[tuple[str, str, bool, bool]] = []
+
+    def decide(_: Json) -> Reply:
+        request = server.requests[-1]
+        number, text = len(server.requests), json.dumps(request)
+        case = "streamed" if "streamed" in text else "both" if "both" in text else "one"
+        agent = "outer" if "outer" in text else "inner"
+        first = not any(known[:2] == (case, agent) for known in seen)
+        seen.append((case, agent, usable(request), NOTE in text))
+        if not usable(request) or number > 60:
+            return "done"
+        if agent == "inner":
+            letters = "a" if first and case == "one" else "abcd"
+            return [ToolCall(f"inner_{case}_{number}{each}", "lookup", '{"key": "k"}') for each in letters]
+        names = FIRST["one" if case == "one" else "both"] if first else ["fetch", "fetch"]
+        given = {"delegate": {"input": f"inner {case}"}, "fetch": {"key": "k"}}
+        return [
+            ToolCall(f"outer_{case}_{number}{place}", each, json.dumps(given[each])) for place, each in enumerate(names)
+        ]
+
+    carrier = NESTED[name]
+    with carrier.server(decide) as server:
+        cases = {case: _case(carrier, f"outer {case}", "delegate") for case in ("one", "both", "streamed")}
+        cases["streamed"]["mode"] = "stream"
+        for case, plan in cases.items():
+            plan["execution"] = carrier.execution and case
+        report = _ran_cases(carrier, forks, server.base_url, cases)
+    asked = {case: [known[1:] for known in seen if known[0] == case] for case in cases}
     usual, last = (True, False), (False, True)
     assert asked["one"] == [
         *(("outer", *usual), ("inner", *usual), ("inner", *usual), ("inner", *last)),
@@ -356,22 +388,32 @@ def test_an_agent_in_a_tool_ends_at_the_limit_of_the_whole_run(came: Read, name:
             assert [asked[case][0], *asked[case][5:]] == [("outer", *usual), ("outer", *usual), ("outer", *last)]
     skipped = {
         case: [event["attributes"] for span in one["spans"] for event in span["events"] if event["name"] == "tool_call"]
-        for case, one in cases.items()
+        for case, one in report["cases"].items()
     }
     attributes = {"phase": "skipped", "limit": "tool_calls"}
     both = [attributes] * (4 if in_turn else 10)
     assert skipped == {"one": [attributes] * 5, "both": both, "streamed": both}
-    assert [(one["said"], one["messages"], one["errors"]) for one in cases.values()] == [("done", [], {})] * 3
+    assert [(one["said"], one["messages"]) for one in report["cases"].values()] == [("done", [])] * 3
+    assert report["errors"] == {}
 
 
 @pytest.mark.parametrize("name", IN_TEXT)
-def test_one_more_request_follows_the_limit_where_calls_are_texts(came: Read, name: str) -> None:
-    requests, case = came(f"texts: {name}").only()
+def test_one_more_request_follows_the_limit_where_calls_are_texts(forks: Forks, name: str) -> None:
+    carrier, last, calls, answers = IN_TEXT[name]
+
+    def decide(request: Json) -> Reply:
+        number = len(server.requests)
+        is_last = last in json.dumps(request) or number > 3 * MOST
+        return answers if is_last else calls.replace("{arguments}", json.dumps({"key": f"k{number}"}))
+
+    with OpenAIServer(decide) as server:
+        report = _ran(carrier, forks, server.base_url)
+    case: Any = report["cases"]["it"]
     assert "done" in case["said"]
     assert len(case["ran"]) == MOST
-    for text in ("limit_reached", IN_TEXT[name][1]):
-        assert [text in json.dumps(request) for request in requests] == [False] * (MOST + 1) + [True]
-    assert (case["errors"], case["messages"]) == ({}, [])
+    for text in ("limit_reached", last):
+        assert [text in json.dumps(request) for request in server.requests] == [False] * (MOST + 1) + [True]
+    assert (report["errors"], case["messages"]) == ({}, [])
 
 
 def test_the_next_message_of_a_conversation_begins_afresh_below_the_conversations_own_limit(

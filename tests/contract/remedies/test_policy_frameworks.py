@@ -13,17 +13,14 @@ from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.mistral import MistralServer
 from agent_otel.testing.servers.openai import ToolCall
 from tests.contract import script
-from tests.contract.remedies import groups
-from tests.contract.remedies.groups import Carrier, Scene
+from tests.contract.remedies.test_last_request import Carrier, ran_in_fork
 from tests.contract.remedies.tools import CANARY
 
 Json = dict[str, Any]
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from agent_otel.testing.servers.openai import Reply
-    from tests.contract.remedies.groups import Decide, Read
+    from tests.forks import Forks
 
 POLICY = """
 [[rules]]
@@ -90,61 +87,53 @@ UNNAMED = (
 )
 
 
-def _makes(calls: tuple[tuple[str, Json], ...], own: str = "") -> Decide:
-    """Return a model that makes the calls, one in each of the first turns."""
+def run(
+    carrier: Carrier,
+    forks: Forks,
+    policy: str,
+    tools: tuple[str, ...] = ("fetch_as", "big", "wide", "echo_as"),
+    calls: tuple[tuple[str, Json], ...] = CALLS,
+) -> tuple[list[Json], Json, str]:
+    """Run an agent whose model makes the calls; its requests, what the child reported, and all that it wrote."""
 
-    def decide(requests: list[Json], _: Json, ids: str) -> Reply:
-        number = len(requests)
+    def decide(_: Json) -> Reply:
+        number = len(server.requests)
         # All from the fourth on in one turn: some frameworks end a run after few.
         asked = list(enumerate(calls, 1))[number - 1 : number if number < _LAST_TURN else None]
         if number > _LAST_TURN or not asked:
-            is_tool = "final_answer" in json.dumps(requests[-1].get("tools"))
-            return [ToolCall(f"call_{ids}_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
-        return [
-            ToolCall(f"call_{own or ids}_{place}", name, json.dumps(arguments)) for place, (name, arguments) in asked
-        ]
+            is_tool = "final_answer" in json.dumps(server.requests[-1].get("tools"))
+            return [ToolCall("call_last", "final_answer", '{"answer": "done"}')] if is_tool else "done"
+        return [ToolCall(f"call_{place}", name, json.dumps(arguments)) for place, (name, arguments) in asked]
 
-    return decide
-
-
-def _scene(carrier: Carrier, tools: tuple[str, ...], calls: tuple[tuple[str, Json], ...], ids: str = "") -> Scene:
-    """Return an agent's run in a named execution, whose model makes the calls."""
+    server: Any
     prompt = script.prompt(*((f"call_{number}", *call) for number, call in enumerate(calls, 1)))
-    return Scene(carrier._replace(is_named=True), _makes(calls, ids), {"it": carrier.case(prompt, *tools)})
-
-
-def _raises(name: str) -> tuple[tuple[str, Json], ...]:
-    """Return the call that raises, where the run goes on after it."""
-    return () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
-
-
-def _variables(folder: Path) -> dict[str, str]:
-    policy = folder / "policy.toml"
-    policy.write_text(POLICY)
-    return {
-        "AGENT_OTEL_TOOL_POLICY": str(policy),
+    case = {"tools": tools, "prompt": prompt, "mode": carrier.mode, "setting": "", "execution": "r-1"}
+    settings = {
+        "AGENT_OTEL_TOOL_POLICY": policy,
         "CANARY_TOKEN": CANARY,
         "AGENT_OTEL_CLAIM_CHECK": "memory:",
         "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
     }
+    with carrier.server(decide) as server:
+        done = ran_in_fork(carrier, forks, server.base_url, {"it": case}, settings)
+        return server.requests, json.loads(done.stdout.splitlines()[-1]), done.stdout + done.stderr
 
 
-MODES = ("sync", "async")
-TOOLSET = {mode: Carrier("anthropic_runner", "anthropic", AnthropicServer, mode) for mode in MODES}
-SCENES = {
-    **{
-        name: _scene(carrier, ("fetch_as", "big", "wide", "echo_as"), (*CALLS, *_raises(name)))
-        for name, carrier in CARRIERS.items()
-    },
-    **{mode: _scene(carrier, ("browser",), (("lookup", {"key": "one"}),), mode) for mode, carrier in TOOLSET.items()},
-}
-came = groups.fixture(SCENES, _variables)
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The path of the policy."""
+    file = tmp_path_factory.mktemp("policy") / "policy.toml"
+    file.write_text(POLICY)
+    return str(file)
 
 
 @pytest.mark.parametrize("name", CARRIERS)
-def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(came: Read, name: str) -> None:
-    raises, written = _raises(name), came(name).written
-    requests, case = came(name).only()
+def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
+    forks: Forks, policy: str, name: str
+) -> None:
+    raises = () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
+    requests, report, written = run(CARRIERS[name], forks, policy, calls=(*CALLS, *raises))
+    case: Any = report["cases"]["it"]
     sent = json.dumps(requests)
     assert case["ran"] == ["fetch_as", "echo_as", *("echo_as" for _ in raises)], case["messages"]
     assert "one: let in" in sent
@@ -157,7 +146,7 @@ def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(ca
         {"rule": "tools", "mode": "enforce"},
         {"rule": "require", "mode": "enforce", "argument": "key"},
     ]
-    assert case["errors"] == {}
+    assert report["errors"] == {}
     # 60,000 times two bytes; the model gets the beginning and the reference.
     shown = server_texts(requests)
     assert "ß" * 15_000 in shown
@@ -177,11 +166,13 @@ def server_texts(requests: list[Json]) -> str:
     return re.sub(r"\\+u00df", "ß", written)
 
 
-@pytest.mark.parametrize("mode", MODES)
-def test_the_denial_of_a_toolsets_member_names_the_toolset(came: Read, mode: str) -> None:
-    requests, case = came(mode).only()
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_the_denial_of_a_toolsets_member_names_the_toolset(forks: Forks, policy: str, mode: str) -> None:
+    carrier = Carrier("anthropic_runner", "anthropic", AnthropicServer, mode)
+    requests, report, _ = run(carrier, forks, policy, ("browser",), (("lookup", {"key": "one"}),))
+
     (block,) = requests[1]["messages"][-1]["content"]
     assert json.loads(block["content"])["error"] == "tool_denied"
     # Anthropic's API refuses a request whose result names another toolset than its call.
-    assert (block["type"], block["tool_use_id"], block["toolset_name"]) == ("tool_result", f"call_{mode}_1", "browser")
-    assert case["errors"] == {}
+    assert (block["type"], block["tool_use_id"], block["toolset_name"]) == ("tool_result", "call_1", "browser")
+    assert report["errors"] == {}

@@ -68,17 +68,4 @@ def echo_as(key: str, token: str = "") -> str:
     return f"{key}: {token} {[token]!r}"
 
 
-def report(name: str) -> str:
-    """Return a report."""
-    ran.append("report")
-    return f"Report {name}\n" + "\n".join(f"row {number}" for number in range(5_000))
-
-
-def look(name: str) -> str:
-    """Return a name."""
-    del name
-    ran.append("look")
-    return "found"
-
-
 FUNCTIONS: list[Any] = [big, table, fetch, fetch_as, fetch_later, wide, search, echo_as]

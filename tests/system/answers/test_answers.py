@@ -9,6 +9,7 @@ import pytest
 from agent_otel.testing.servers.openai import ToolCall, tool_results
 from tests.contract import script
 from tests.contract.suite import QUIET
+from tests.forks import agents
 from tests.system.answers.programs import CUT_BYTES
 from tests.system.scripted_child import server_of
 
@@ -56,9 +57,8 @@ _STACKS = {
 
 def _begin(name: str) -> str:
     """Return what all programs of an environment begin with: they import its agents and their frameworks."""
-    agents = sorted({stack.partition(",")[0] for stack, (row, _) in _STACKS.items() if row == name})
-    imports = "".join(f"import tests.contract.agents.{agent}\n" for agent in agents)
-    return f"from tests.system.answers import programs, structured\n{imports}"
+    modules = sorted({stack.partition(",")[0] for stack, (row, _) in _STACKS.items() if row == name})
+    return f"from tests.system.answers import programs, structured\n{agents(name, *modules)}"
 
 
 def decide(request: Json) -> Reply:

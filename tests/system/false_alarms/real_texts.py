@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import dis
+import functools
 import importlib
 import io
 import itertools
@@ -57,6 +58,7 @@ _DOCUMENTED: Final = (
 )
 
 
+@functools.cache
 def _files() -> list[Path]:
     """Return the files of the standard library, then of packages, whose source is no longer than a result may be."""
     library, packages = (sorted(folder.rglob("*.py")) for folder in _FOLDERS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +18,7 @@ Json = dict[str, Any]
 
 #: What each program begins with; a fork of its own runs each.
 BEGIN = """
-import json
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
-import agent_otel, openai
+import openai
 from opentelemetry import trace
 
 client = openai.OpenAI(base_url="http://localhost", api_key="scripted", max_retries=0)
@@ -44,12 +40,6 @@ PROGRAM = """
 client.base_url = {base_url!r}
 
 {body}
-
-from agent_otel._internal import errors
-print(json.dumps({{
-    "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
-    "errors": dict(errors.errors),
-}}))
 """
 
 
@@ -60,8 +50,7 @@ def told(forks: Forks) -> Callable[..., Json]:
     def run(body: str, **env: str) -> Json:
         with OpenAIServer(lambda _: "done") as server:
             program = PROGRAM.format(base_url=server.base_url, body=textwrap.dedent(body))
-            done = forks.run("openai-agents", BEGIN, program, {"AGENT_OTEL": "1", **env})
-        report: Json = json.loads(done.stdout)
+            report: Json = forks.measure("openai-agents", BEGIN, program, env)
         assert report["errors"] == {}
         assert report["messages"] == []
         return report
