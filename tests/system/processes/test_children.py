@@ -74,9 +74,13 @@ _SINKS = {
 }
 
 
+#: What one sink locks is locked with both as well.
+_SINGLE = [pytest.param(sink, marks=pytest.mark.weekly) for sink in ("prometheus", "otel")]
+
+
 @pytest.mark.timeout(700)
 @pytest.mark.parametrize(("when", "forks"), [("later", "200"), ("first", "30")])
-@pytest.mark.parametrize("sink", _SINKS)
+@pytest.mark.parametrize("sink", ["both", "off", "multiprocess", *_SINGLE])
 def test_forks_amid_calls_do_not_hang(
     environment: Callable[[str], Environment], tmp_path: Path, sink: str, when: str, forks: str
 ) -> None:
