@@ -88,12 +88,17 @@ _LONG = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)  # before items are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put first what is quick to fail; in CI, leave out what the weekly run and ``scripts/matrix`` have.
 
     The files of the rest are mixed, in the same order each time: those that wait for a server run beside those that
     compute.
     """
+    weekly = environments.weekly()
+    for item in items:
+        if not weekly.isdisjoint(_environments(item)):
+            item.add_marker(pytest.mark.weekly)
     if os.environ.get("CI") == "true" and environments.OTHER not in os.environ:
         items[:] = [item for item in items if not _is_weekly(item)]
     items.sort(key=_place)
@@ -104,6 +109,14 @@ def _place(item: pytest.Item) -> tuple[int, str]:
     if file.startswith(_FIRST):
         return -2, ""
     return (-1, file) if file.startswith(_LONG) else (zlib.crc32(file.encode()), file)
+
+
+def _environments(item: pytest.Item) -> Iterator[str]:
+    """Return the environments that the class of a test names, or its parameters; and other texts among these."""
+    if isinstance(item, pytest.Function):
+        yield getattr(item.cls, "environment", "")
+        for value in item.callspec.params.values() if hasattr(item, "callspec") else ():
+            yield value if isinstance(value, str) else getattr(value, "environment", "")
 
 
 def _is_weekly(item: pytest.Item) -> bool:

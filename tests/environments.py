@@ -14,7 +14,7 @@ from pathlib import Path
 from subprocess import CompletedProcess, Popen
 from typing import Any
 
-from tests import interpreters
+from tests import bytecode, interpreters
 from tests.interpreters import UnavailableError
 from tests.patience import communicate
 
@@ -30,6 +30,11 @@ OTHER = "AGENT_OTEL_TEST_ROWS"
 #: The only authority that children trust: none, its key was thrown away. They talk to servers on this machine, without
 #: TLS, and every HTTP client of theirs would read the certificates of the whole web first, dozens of times a child.
 NOBODY = ROOT / "tests" / "nobody.pem"
+#: Environments without a framework: programs in them run as they do for a user.
+AS_INSTALLED = ("bare", "bare-3.13", "bare-newest", "bundle", "free-threaded", "httpx", "oldest", "servers")
+#: A line that the interpreter runs at each start in the others. A child imports a framework for seconds, a tenth of
+#: which the collector would look through objects that stay.
+COLLECTS_LESS = "import gc; gc.set_threshold(50_000, 20, 100)\n"
 
 
 @dataclass(frozen=True)
@@ -117,6 +122,11 @@ def names() -> list[str]:
     return list(rows())
 
 
+def weekly() -> set[str]:
+    """Return the names of the rows whose tests CI leaves to the weekly run."""
+    return {name for name, row in rows().items() if row.get("weekly")}
+
+
 def made_from(name: str) -> Path:
     """Return the file that says what the environment of this row is made from."""
     other = json.loads(os.environ.get(OTHER, "{}"))
@@ -130,11 +140,16 @@ def environment(name: str) -> Environment:
     folder = made_from(name).parent
     requirements = ("--editable", str(ROOT), *row["requirements"])
     interpreter = interpreters.find(row["python"]) if "python" in row else _base()
-    digest = _digest(requirements, str(interpreter), sys.version)
+    line = "" if name in AS_INSTALLED else COLLECTS_LESS
+    digest = _digest(requirements, str(interpreter), sys.version, line)
     with interpreters.lock(FOLDER / f"{folder.name}.lock"):
         stamp = folder / "made-from"
         if not (stamp.exists() and stamp.read_text() == digest):
             make(folder, interpreter, *requirements)
+            [packages] = folder.glob("lib/python*/site-packages")
+            if line:
+                packages.joinpath("collects_less.pth").write_text(line)
+            bytecode.share(packages, FOLDER)
             stamp.write_text(digest)
     return Environment(name, folder)
 

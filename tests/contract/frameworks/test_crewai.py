@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,12 +13,11 @@ from tests.contract.cases import BROKEN, KEY, Case, Cut, Record, looked_up
 from tests.contract.delivery import LARGE, Delivery
 from tests.contract.suite import QUIET
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.forks import agents
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.scripted import ScriptedServer
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 # g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
 SHORTENED = Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("framework", "shrunk"))
@@ -138,17 +136,13 @@ del Delivery
 
 #: A flow of two crews, each of which calls a tool.
 FLOW = """
-import json, sys
-sys.path.insert(0, {root!r})
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
 from crewai.flow.flow import Flow, listen, start
 from tests.contract import script, toolbox
 from tests.contract.agents import crewai
 
 def work(call_id):
-    prompt = script.prompt((call_id, "lookup", {{"key": "a"}}))
-    return str(crewai.make({base_url!r}, [toolbox.lookup], prompt, "").kickoff().raw)
+    prompt = script.prompt((call_id, "lookup", {"key": "a"}))
+    return str(crewai.make(base_url, [toolbox.lookup], prompt, "").kickoff().raw)
 
 class Review(Flow):
     @start()
@@ -160,28 +154,22 @@ class Review(Flow):
         return work("call_2")
 
 Review().kickoff()
-print(json.dumps({{"spans": telemetry.spans(), "metrics": telemetry.metrics()}}))
 """
 
 #: A tool that the program calls itself, in each way.
 ALONE = """
-import asyncio, json
-from tests.contract.child import Telemetry
-telemetry = Telemetry()
+import asyncio
 from crewai.tools import tool
 from tests.contract import toolbox
 
 sync, later = tool(toolbox.lookup), tool(toolbox.lookup_later)
 said = [sync.run(key="größe"), asyncio.run(later.arun(key="größe"))]
 spans = [span["attributes"] for span in telemetry.spans()]
-print(json.dumps([span["tool.result.bytes"] for span in spans if "tool.args_hash" in span]))
+report = [span["tool.result.bytes"] for span in spans if "tool.args_hash" in span]
 """
 
 #: A tool whose own request to a model is refused, and a function of a model that raises.
 FAILING = """
-import json
-from tests.contract.child import Telemetry
-telemetry = Telemetry()
 from crewai.llms.providers.openai.completion import OpenAICompletion
 from crewai.tools import tool
 from tests.contract import toolbox
@@ -199,37 +187,32 @@ def ask(question: str) -> str:
 said = [ask.run(question="who?"), model._handle_tool_execution("broken", {"key": "a"}, {"broken": toolbox.broken})]
 timed = [metric for metric in telemetry.metrics() if metric["name"] == "gen_ai.execute_tool.duration"]
 calls = [(each["attributes"]["gen_ai.tool.name"], each["attributes"].get("error.type")) for each in timed]
-print(json.dumps([said, sorted(calls), [each["count"] for each in timed]]))
+report = [said, sorted(calls), [each["count"] for each in timed]]
 """
+_LOADED = f"{agents('crewai', 'crewai')}\nimport crewai.flow.flow, crewai.llms.providers.openai.completion"
 
 
-@pytest.mark.parametrize("spans", ["auto", "off"])
+def _measured(forks: Forks, program: str, **env: str) -> Any:
+    return forks.measure("crewai", _LOADED, program, {**QUIET, **TestCrewAI.variables, **env})
+
+
+@pytest.mark.parametrize("spans", [{}, {"AGENT_OTEL_SPANS": "off"}], ids=["auto", "off"])
 def test_a_failed_request_of_a_tool_is_no_failure_of_the_tool_and_a_raising_function_is_one(
-    environment: Callable[[str], Environment], spans: str
+    forks: Forks, spans: dict[str, str]
 ) -> None:
-    env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1", "AGENT_OTEL_SPANS": spans}
-    done = environment("crewai").run(FAILING, env=env, timeout=240, check=True)
-    # The framework's panels may stand around it.
-    (said, calls, counts), _ = json.JSONDecoder().raw_decode(done.stdout, done.stdout.index('[["nobody"'))
+    said, calls, counts = _measured(forks, FAILING, **spans)["report"]
     assert said == ["nobody", None]
     assert calls == [["ask", None], ["broken", BROKEN]]
     assert counts == [1, 1]
 
 
-def test_a_tool_that_the_program_calls_is_measured(environment: Callable[[str], Environment]) -> None:
-    env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1"}
-    done = environment("crewai").run(ALONE, env=env, timeout=240, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == [LOOKUP_BYTES, LOOKUP_BYTES]
+def test_a_tool_that_the_program_calls_is_measured(forks: Forks) -> None:
+    assert _measured(forks, ALONE)["report"] == [LOOKUP_BYTES, LOOKUP_BYTES]
 
 
-def test_a_flow_is_one_run_and_one_trace(
-    environment: Callable[[str], Environment], request: pytest.FixtureRequest
-) -> None:
+def test_a_flow_is_one_run_and_one_trace(forks: Forks) -> None:
     with OpenAIServer(script.decide) as server:
-        program = FLOW.format(root=str(request.config.rootpath), base_url=server.base_url)
-        env = {**QUIET, **TestCrewAI.variables, "AGENT_OTEL": "1"}
-        done = environment("crewai").run(program, env=env, timeout=240, check=True)
-    report = json.loads(done.stdout.splitlines()[-1])
+        report = _measured(forks, f"base_url = {server.base_url!r}\n{FLOW}")
 
     ours = [span for span in report["spans"] if span["scope"] == "agent_otel"]
     (root,) = (span for span in ours if span["parent"] is None)

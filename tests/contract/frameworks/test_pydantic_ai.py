@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pytest
-
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, KEY_BYTES, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -76,7 +74,6 @@ class TestPydanticAI(Delivery):
     }
 
 
-@pytest.mark.weekly
 class TestPydanticAIOldest(TestPydanticAI):
     """Pydantic AI 2.0."""
 

@@ -6,8 +6,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import pytest
-
 from agent_otel.testing.servers.openai import Json, Reply, ToolCall
 from tests.contract import script
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, Case, Cut, Record, looked_up
@@ -104,7 +102,6 @@ class TestSmolagents(Delivery):
         return replace(record, handed_back=len(self.failure.format(record.tool).encode())) if is_told else record
 
 
-@pytest.mark.weekly
 class TestSmolagentsOldest(TestSmolagents):
     """smolagents 1.24, the first whose code runs in a thread."""
 

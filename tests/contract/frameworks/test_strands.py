@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-import pytest
-
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, WIRE, Case, Cut, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -107,7 +105,6 @@ class TestStrandsOwnSpans(TestStrands):
     cuts: ClassVar = {}
 
 
-@pytest.mark.weekly
 class TestStrands161(TestStrands):
     """The framework's span is open around all of it, so that it has both sizes."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import pytest
-
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.cohere import CohereServer
 from tests.contract.composition import Client
@@ -93,7 +91,6 @@ class TestXai(Client):
     integrations: ClassVar = {"xai-sdk": ["xai_sdk.chat:BaseClient.__init__"]}
 
 
-@pytest.mark.weekly
 class TestXaiOldest(TestXai):
     """xai-sdk 1.6, the oldest with ids of calls in results."""
 

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 _NAMES = [pytest.param(name, marks=pytest.mark.weekly) if name in OLDER else name for name in CARRIERS]
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the carriers that a class does not name for CI to the weekly run."""
+    named = getattr(item.cls, "in_ci", ()) if isinstance(item, pytest.Function) else ()
+    if named and item.callspec.params["carrier_name"] not in named:  # type: ignore[attr-defined]
+        item.add_marker(pytest.mark.weekly)
+
+
 @pytest.fixture(scope="class", params=_NAMES)
 def carrier_name(request: pytest.FixtureRequest) -> str:
     """Each carrier in turn."""

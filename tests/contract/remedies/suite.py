@@ -112,6 +112,8 @@ class Remedies:
 
     variables: ClassVar[dict[str, str]] = {}
     hints: ClassVar[dict[str, str]] = {}
+    #: The carriers that CI runs, where what is shown does not depend on the carrier; without any, CI runs all.
+    in_ci: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def cases(cls, carrier: Carrier) -> dict[str, Case]:

@@ -149,6 +149,7 @@ class TestBroken(Remedies):
     """With a store that cannot be written to: a folder below a file."""
 
     variables: ClassVar = KEY_AND_TIME
+    in_ci = ("langgraph", "mcp 1", "decorated")
 
     @classmethod
     def environ(cls, folder: Path) -> dict[str, str]:

@@ -127,12 +127,12 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-@pytest.mark.parametrize("name", CARRIERS)
+@pytest.mark.parametrize(("name", "carrier"), CARRIERS.items(), ids=CARRIERS)
 def test_a_call_is_denied_a_secret_shows_nowhere_and_a_large_result_is_stored(
-    forks: Forks, policy: str, name: str
+    forks: Forks, policy: str, name: str, carrier: Carrier
 ) -> None:
     raises = () if name.startswith(WITHOUT_EXCEPTIONS) else (RAISES,)
-    requests, report, written = run(CARRIERS[name], forks, policy, calls=(*CALLS, *raises))
+    requests, report, written = run(carrier, forks, policy, calls=(*CALLS, *raises))
     case: Any = report["cases"]["it"]
     sent = json.dumps(requests)
     assert case["ran"] == ["fetch_as", "echo_as", *("echo_as" for _ in raises)], case["messages"]

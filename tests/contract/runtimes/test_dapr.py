@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-import pytest
-
 from tests.contract.runtimes import test_durabletask
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import Case
@@ -85,6 +83,5 @@ class TestDapr(test_durabletask.TestDurabletask):
         assert over["consume", "input"]["sum"] == 1
 
 
-@pytest.mark.weekly
 class TestDaprOldest(TestDapr):
     environment = "dapr-1.18"

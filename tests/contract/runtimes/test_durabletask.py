@@ -136,7 +136,6 @@ class TestDurabletask(RuntimeContract):
         assert ("", "history") not in self.counted(runs, "history", "payload.over_cap")
 
 
-@pytest.mark.weekly
 class TestDurabletaskOldest(TestDurabletask):
     environment = "durabletask-1.5"
 

@@ -259,7 +259,6 @@ class TestLangGraph(_Savers):
         return self.told(runs, "dies")
 
 
-@pytest.mark.weekly
 class TestLangGraph06(TestLangGraph):
     """langgraph-checkpoint 3."""
 

@@ -258,7 +258,6 @@ class TestTemporal(TemporalContract):
         assert [metric for metric in case["metrics"] if metric["name"].startswith("agent_otel.tool.")] == []
 
 
-@pytest.mark.weekly
 class TestTemporalMiddle(TestTemporal):
     """The SDK's Python side refuses."""
 
