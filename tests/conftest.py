@@ -1,5 +1,6 @@
 """Fixtures for all tests."""
 
+import gc
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -86,6 +87,17 @@ _LONG = (
     *("tests/system/monitoring/test_rules.py", "tests/system/monitoring/test_end_to_end.py"),
     *("tests/contract/runtimes/test_prefect.py", "tests/contract/runtimes/test_temporal.py"),
 )
+
+
+def pytest_collection() -> None:
+    """Let the garbage collector rest: what is collected of the tests stays, and to look through it takes seconds."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let it work again, on what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before items are chosen by their marks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
@@ -19,11 +18,9 @@ from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.remedies.history.histories import Asked, Turn, rendered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.openai import Reply
     from tests.contract.cases import Json
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 LONG = "line of a file\n" * 20  # 300 bytes
 TRIMMED = "[trimmed 300 bytes] read: " + " ".join(["line of a file"] * 10) + "…"
@@ -58,11 +55,9 @@ OWN_LOOP = (
     "function with agent_otel.tool, or call it within agent_otel.tool_call."
 )
 PROGRAM = """
-import json, sys
+import json
 import agent_otel.auto
 from tests.contract.child import Messages
-layer, base_url, requests = sys.argv[1:]
-requests = open(requests).read()
 messages = Messages()
 run = agent_otel.execution("run-1")
 run.__enter__()
@@ -105,6 +100,10 @@ print(json.dumps({"shown": shown, "messages": messages.take(), "errors": dict(er
 """
 
 
+#: What a child imports before it forks; of the others each sends once.
+BEGIN = {"openai": "import openai.resources.responses", "anthropic": "import anthropic.resources.beta.messages"}
+
+
 class Layer(NamedTuple):
     """An SDK: the shape of its histories, its environment and its server."""
 
@@ -135,23 +134,21 @@ def history(shape: str, trimmed: int = 0, content: str = LARGE, last: str = "SHO
     return rendered(shape, [*turns, Turn((Asked("call_8", "report", {}, last),))])
 
 
-def ran(
-    environment: Callable[[str], Environment], name: str, requests: list[Json], other: str = ""
-) -> tuple[Json, list[Json]]:
+def ran(forks: Forks, name: str, requests: list[Json], other: str = "") -> tuple[Json, list[Json]]:
     """Send these requests with all remedies on; return what the child reported, and the requests on the wire."""
     layer = LAYERS[name]
     with layer.server(lambda _: "done") as server:
-        report = sent(environment(other or layer.environment), name, server.base_url, requests, SETTINGS)
+        report = sent(forks, other or layer.environment, name, server.base_url, requests, SETTINGS)
     assert report["errors"] == {}
     return report, server.requests
 
 
-def sent(environment: Environment, name: str, base_url: str, requests: list[Json], env: dict[str, str]) -> Json:
+def sent(  # noqa: PLR0913, PLR0917 - what the child is told
+    forks: Forks, row: str, name: str, base_url: str, requests: list[Json], env: dict[str, str]
+) -> Json:
     """Let a child send these requests; return what it reported."""
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        file.write(json.dumps(requests))
-        file.flush()
-        done = environment.run(PROGRAM, name, base_url, file.name, env=env, check=True)
+    given = f"layer, base_url, requests = {name!r}, {base_url!r}, {json.dumps(requests)!r}"
+    done = forks.run(row, BEGIN.get(name, ""), f"{given}\n{PROGRAM}", env)
     report: Json = json.loads(done.stdout.splitlines()[-1])
     return report
 
@@ -173,9 +170,7 @@ KEPT: dict[str, Json] = {
 
 
 @pytest.mark.parametrize("name", ["openai", "anthropic"])
-def test_a_read_below_the_program_is_no_turn_of_its_history(
-    environment: Callable[[str], Environment], name: str
-) -> None:
+def test_a_read_below_the_program_is_no_turn_of_its_history(forks: Forks, name: str) -> None:
     layer = LAYERS[name]
 
     def decide(_: Json) -> Reply:
@@ -184,7 +179,7 @@ def test_a_read_below_the_program_is_no_turn_of_its_history(
     request: Json = {layer.key: history(layer.shape)} | ({"model": "scripted"} if name == "openai" else {})
     settings = {**SETTINGS, "AGENT_OTEL_TRIM_STEP_TURNS": "1", "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS": "100000"}
     with layer.server(decide) as server:
-        report = sent(environment(layer.environment), name, server.base_url, [request], settings)
+        report = sent(forks, layer.environment, name, server.base_url, [request], settings)
     first, second = (each[layer.key] for each in server.requests)
     assert first == history(layer.shape, 5, MARK, report["shown"])
     assert second[: len(first)] == first
@@ -193,7 +188,7 @@ def test_a_read_below_the_program_is_no_turn_of_its_history(
 
 
 def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
-    environment: Callable[[str], Environment],
+    forks: Forks,
 ) -> None:
     reference = {"type": "item_reference", "id": "msg_1"}
     items = history("responses")
@@ -201,7 +196,7 @@ def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
     requests.append({"model": "scripted", "input": [reference, *items], "tools": [TOOL]})
     # The reference was in an earlier request: the model may still read on.
     requests += [{**request, "input": items[:3]} for request in requests[:3]]
-    report, wire = ran(environment, "openai", requests)
+    report, wire = ran(forks, "openai", requests)
     whole = json.loads(json.dumps(requests).replace('"SHOWN"', json.dumps(report["shown"])))
     assert [request["input"] for request in wire] == [request["input"] for request in whole]
     assert [named(request["tools"]) for request in wire] == [["read", "get_tool_result"]] * len(wire)
@@ -214,11 +209,11 @@ def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
     assert sorted(report["messages"]) == [OWN_LOOP, SUMMARIES, VIEWS]
 
 
-def test_a_conversation_through_litellm_keeps_its_messages(environment: Callable[[str], Environment]) -> None:
+def test_a_conversation_through_litellm_keeps_its_messages(forks: Forks) -> None:
     beside: list[Json] = [{"previous_response_id": "resp_1"}, {"extra_body": {"previous_response_id": "resp_1"}}]
     requests: list[Json] = [{"input": history("responses"), **kept} for kept in beside]
     own = {**TOOL, "name": "get_tool_result"}
-    report, wire = ran(environment, "litellm", [*requests, {**requests[0], "tools": [own]}])
+    report, wire = ran(forks, "litellm", [*requests, {**requests[0], "tools": [own]}])
     *unnamed, named_by_hand = [request["input"][-1].pop("output") for request in wire]
     assert ["get_tool_result" in view for view in (*unnamed, named_by_hand)] == [False, False, True]
     assert named_by_hand == report["shown"]
@@ -230,9 +225,7 @@ def test_a_conversation_through_litellm_keeps_its_messages(environment: Callable
 
 
 @pytest.mark.parametrize("major", ["mistralai-1", "mistralai"])
-def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(
-    environment: Callable[[str], Environment], major: str
-) -> None:
+def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(forks: Forks, major: str) -> None:
     entries: list[Json] = []
     for number in range(7):
         arguments = json.dumps({"content": LARGE})
@@ -248,7 +241,7 @@ def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(
         {"inputs": [skipped], "completion_args": {"temperature": 0.5}, **kept},
         {"inputs": [skipped, {"type": "message.input", "role": "user", "content": "go on"}], **kept},
     ]
-    report, wire = ran(environment, "mistral", requests, major)
+    report, wire = ran(forks, "mistral", requests, major)
     first, second, *ended = wire
     seen = [{key: entry[key] for key in given} for entry, given in zip(first["inputs"], entries, strict=True)]
     unnamed = seen[-1].pop("result")
@@ -262,21 +255,21 @@ def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(
     assert sorted(report["messages"]) == sorted([OWN_LOOP, SUMMARIES, VIEWS, UNNAMED.format(layer="mistral")])
 
 
-def test_a_context_at_ollama_goes_on_as_it_is(environment: Callable[[str], Environment]) -> None:
+def test_a_context_at_ollama_goes_on_as_it_is(forks: Forks) -> None:
     request = {"prompt": LARGE * 3, "context": [1, 2, 3]}
-    report, [wire] = ran(environment, "ollama", [request])
+    report, [wire] = ran(forks, "ollama", [request])
     assert {key: wire[key] for key in request} == request
     assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
 
 
-def test_a_prompt_at_openai_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+def test_a_prompt_at_openai_keeps_its_tools_and_its_instructions(forks: Forks) -> None:
     prompt = {"prompt": {"id": "pmpt_1"}}
     requests = [
         {**prompt, "input": history("responses")[-3:]},
         {**prompt, "input": history("responses", last="claim:v2:x/y")[-3:], "tools": [TOOL]},
         {**prompt, "input": history("responses", last=LIMITED)[-3:]},
     ]
-    report, wire = ran(environment, "openai", requests)
+    report, wire = ran(forks, "openai", requests)
     first, offered, last = wire
     assert "tools" not in first
     assert "instructions" not in first
@@ -289,14 +282,14 @@ def test_a_prompt_at_openai_keeps_its_tools_and_its_instructions(environment: Ca
     assert sorted(report["messages"]) == sorted([SUMMARIES, UNNAMED.format(layer="openai")])
 
 
-def test_a_thread_at_anthropic_has_the_tool_from_its_beginning(environment: Callable[[str], Environment]) -> None:
+def test_a_thread_at_anthropic_has_the_tool_from_its_beginning(forks: Forks) -> None:
     tools = [{"name": "read", "input_schema": {"type": "object"}}]
     go = [{"role": "user", "content": "go"}]
     created = {"messages": go, "tools": tools, "thread": {"type": "create"}}
     thread = {"thread": {"type": "continue", "previous_message_id": "LAST"}}
     items = [*go, *history("anthropic")]
     report, wire = ran(
-        environment,
+        forks,
         "anthropic",
         [
             created,
@@ -316,7 +309,7 @@ def test_a_thread_at_anthropic_has_the_tool_from_its_beginning(environment: Call
 
 
 def test_a_thread_that_began_elsewhere_is_not_told_of_the_tool_and_may_call_it(
-    environment: Callable[[str], Environment],
+    forks: Forks,
 ) -> None:
     def decide(_: Json) -> Reply:
         if len(server.requests) > 1:
@@ -338,7 +331,7 @@ def test_a_thread_that_began_elsewhere_is_not_told_of_the_tool_and_may_call_it(
         {"messages": items[-1:], "thread": {**thread["thread"], "previous_message_id": "LAST"}},
     ]
     with AnthropicServer(decide) as server:
-        report = sent(environment("anthropic"), "anthropic", server.base_url, requests, SETTINGS)
+        report = sent(forks, "anthropic", "anthropic", server.base_url, requests, SETTINGS)
     first, read, second, created, last = server.requests
     views = [each["messages"][-1]["content"][0]["content"][0]["text"] for each in (first, second, last)]
     assert ["get_tool_result" in view for view in views] == [False, False, True]
@@ -352,16 +345,16 @@ def test_a_thread_that_began_elsewhere_is_not_told_of_the_tool_and_may_call_it(
     assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="anthropic")])
 
 
-def test_all_turns_are_in_a_request_beside_a_container(environment: Callable[[str], Environment]) -> None:
+def test_all_turns_are_in_a_request_beside_a_container(forks: Forks) -> None:
     go = {"role": "user", "content": "go"}
     request = {"messages": [go, *history("anthropic")], "container": "container_1"}
-    report, [wire] = ran(environment, "anthropic", [request])
+    report, [wire] = ran(forks, "anthropic", [request])
     seen = [go, *history("anthropic", 5, MARK, report["shown"])]
     assert wire["messages"] == seen
     assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
 
 
-def test_a_cache_at_google_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+def test_a_cache_at_google_keeps_its_tools_and_its_instructions(forks: Forks) -> None:
     go = {"role": "user", "parts": [{"text": "go"}]}
     config = {"cached_content": "cachedContents/1"}
     beside = {"cachedContent": "cachedContents/1"}
@@ -370,7 +363,7 @@ def test_a_cache_at_google_keeps_its_tools_and_its_instructions(environment: Cal
         {"contents": [go, *history("gemini", last=LIMITED)], "config": config},
         {"contents": [go, *history("gemini")], "config": {"http_options": {"extra_body": beside}}},
     ]
-    report, [first, last, third] = ran(environment, "google_genai", requests)
+    report, [first, last, third] = ran(forks, "google_genai", requests)
     assert third == first
     for request in (first, last):
         assert {"tools", "toolConfig", "systemInstruction"}.isdisjoint(request)
@@ -384,12 +377,12 @@ def test_a_cache_at_google_keeps_its_tools_and_its_instructions(environment: Cal
     assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="google_genai")])
 
 
-def test_a_prompt_at_bedrock_keeps_its_tools_and_its_instructions(environment: Callable[[str], Environment]) -> None:
+def test_a_prompt_at_bedrock_keeps_its_tools_and_its_instructions(forks: Forks) -> None:
     requests = [
         {"modelId": PROMPT, "messages": history("bedrock")[-2:]},
         {"modelId": PROMPT, "messages": history("bedrock", last=LIMITED)[-2:]},
     ]
-    report, [first, last] = ran(environment, "bedrock", requests)
+    report, [first, last] = ran(forks, "bedrock", requests)
     for request in (first, last):
         assert {"toolConfig", "system"}.isdisjoint(request)
     assert "get_tool_result" not in json.dumps(first)
