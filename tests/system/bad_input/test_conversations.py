@@ -10,9 +10,7 @@ from tests.system.bad_input.conversations import CONVERSATIONS, STATELESS
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 _SDKS = {
     "openai_chat": ("openai-agents", "openai:OpenAIServer"),
@@ -33,9 +31,9 @@ _DELIVERED = {
 
 
 @pytest.mark.parametrize("sdk", _SDKS)
-def test_nothing_is_lost_or_cut(environment: Callable[[str], Environment], sdk: str) -> None:
+def test_nothing_is_lost_or_cut(forks: Forks, sdk: str) -> None:
     name, server = _SDKS[sdk]
-    report = report_of("tests.system.bad_input.conversations", sdk, environment(name), server, lambda _: "done")
+    report = report_of("tests.system.bad_input.conversations", sdk, forks, name, server, lambda _: "done")
 
     held = {talk for talk in CONVERSATIONS if talk != "kept" or sdk not in STATELESS}
     expected = {talk: {"tool.result.delivered": size} for talk, size in _DELIVERED.items() if talk in held}

@@ -12,10 +12,10 @@ from tests.system.dead_weight.texts import NOTES, page, rows
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from agent_otel.testing.servers.openai import Reply
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 Json = dict[str, Any]
 
@@ -46,16 +46,14 @@ class Script:
 
 
 @pytest.mark.shows("000.unread")
-def test_a_file_of_which_a_model_read_a_part(environment: Callable[[str], Environment]) -> None:
+def test_a_file_of_which_a_model_read_a_part(forks: Forks) -> None:
     script = Script(
         ("write_file", {"file_path": "/notes.md", "content": NOTES}),
         ("fetch_page", {"number": 1}),
         ("read_file", {"file_path": "/large_tool_results/call_1", "limit": 1000}),
         ("fetch_page", {"number": 2}),
     )
-    report = report_of(
-        "tests.system.dead_weight.programs", "files", environment("deepagents"), "openai:OpenAIServer", script
-    )
+    report = report_of("tests.system.dead_weight.programs", "files", forks, "deepagents", "openai:OpenAIServer", script)
     lines = [line for number in (1, 2) for line in page(number).splitlines()]
     by_hand = sum(65 for line in lines if line not in script.sent)  # 63 characters, and the end of the line in JSON
     assert 2_500_000 < by_hand < 2 * 20_000 * 65 - 60_000
@@ -70,11 +68,9 @@ def test_a_file_of_which_a_model_read_a_part(environment: Callable[[str], Enviro
 
 @pytest.mark.parametrize("program", ["artifacts", "named"])
 @pytest.mark.shows("000.unread")
-def test_an_artifact_beside_the_rows_that_a_model_gets(environment: Callable[[str], Environment], program: str) -> None:
+def test_an_artifact_beside_the_rows_that_a_model_gets(forks: Forks, program: str) -> None:
     script = Script(*(("query", {"number": number}) for number in (1, 2, 3)))
-    report = report_of(
-        "tests.system.dead_weight.programs", program, environment("langchain"), "openai:OpenAIServer", script
-    )
+    report = report_of("tests.system.dead_weight.programs", program, forks, "langchain", "openai:OpenAIServer", script)
     # The payload that is analysed is the first of more than 1 MiB: it holds two tables, and the model has got ten rows
     # of the first. The second is on its way, and nothing is said of it.
     by_hand = len(json.dumps(rows(1), separators=(",", ":"))) - len(json.dumps(rows(1)[:10]))

@@ -11,11 +11,9 @@ from tests.contract import script
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.openai import Decider, Reply
     from tests.contract.cases import Json
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 _PROGRAMS = "tests.system.drift.programs"
 _SERVER = "openai:OpenAIServer"
@@ -25,16 +23,14 @@ def _done(_: object) -> Reply:
     return "done"
 
 
-def _report(environment: Environment, program: str, decide: Decider = _done, server: str = _SERVER) -> Json:
-    return report_of(_PROGRAMS, program, environment, server, decide)
+def _report(forks: Forks, name: str, program: str, decide: Decider = _done, server: str = _SERVER) -> Json:
+    return report_of(_PROGRAMS, program, forks, name, server, decide)
 
 
 @pytest.mark.shows("000.result_drift")
 @pytest.mark.parametrize(("program", "name", "path"), [("langchain", "langchain", "[]"), ("mcp", "mcp-1", "rows[]")])
-def test_a_field_of_records_is_renamed(
-    environment: Callable[[str], Environment], program: str, name: str, path: str
-) -> None:
-    assert _report(environment(name), program) == {
+def test_a_field_of_records_is_renamed(forks: Forks, program: str, name: str, path: str) -> None:
+    assert _report(forks, name, program) == {
         "counted": {"result.shape_changes search": 1},
         "events": [
             {
@@ -49,7 +45,7 @@ def test_a_field_of_records_is_renamed(
 
 
 @pytest.mark.shows("000.definition_drift")
-def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environment]) -> None:
+def test_the_definition_of_a_tool_changes(forks: Forks) -> None:
     def event(span: str, **paths: list[str]) -> Json:
         properties = {
             f"agent_otel.tool.properties_{kind}": paths.get(kind, []) for kind in ("added", "removed", "changed")
@@ -58,7 +54,7 @@ def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environme
 
     # The second definition has the size of the first, and the change is found within 16 requests. The last is that of
     # the beginning, which is no news. A fingerprint is `printf 'limit integer\nmail string!\n...' | b2sum -l 32`.
-    assert _report(environment("langchain"), "definitions") == {
+    assert _report(forks, "langchain", "definitions") == {
         "counted": {"schema_changes search": 2},
         "events": [
             event("execute_tool search", added=["post"], removed=["mail"]),
@@ -74,8 +70,8 @@ def test_the_definition_of_a_tool_changes(environment: Callable[[str], Environme
     }
 
 
-def test_agents_with_tools_of_the_same_name(environment: Callable[[str], Environment]) -> None:
-    assert _report(environment("langchain"), "agents") == {
+def test_agents_with_tools_of_the_same_name(forks: Forks) -> None:
+    assert _report(forks, "langchain", "agents") == {
         "counted": {},
         "events": [],
         "messages": [],
@@ -98,9 +94,7 @@ def test_agents_with_tools_of_the_same_name(environment: Callable[[str], Environ
         ("anthropic_runner", "anthropic", "anthropic:AnthropicServer"),
     ],
 )
-def test_arguments_that_the_framework_refuses(
-    environment: Callable[[str], Environment], agent: str, name: str, server: str
-) -> None:
+def test_arguments_that_the_framework_refuses(forks: Forks, agent: str, name: str, server: str) -> None:
     asked: set[str] = set()
 
     def decide(request: Json) -> Reply:
@@ -110,5 +104,5 @@ def test_arguments_that_the_framework_refuses(
         asked.update(call.id for call in calls)
         return calls or "done"
 
-    report = _report(environment(name), f"refused {agent}", decide, server)
+    report = _report(forks, name, f"refused {agent}", decide, server)
     assert report["counted"] == {"invalid_arguments lookup": 1}

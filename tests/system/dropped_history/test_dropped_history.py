@@ -14,11 +14,9 @@ from tests.system.dropped_history.programs import TOOL, TURNS
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.openai import Decider, Json, Reply
     from agent_otel.testing.servers.scripted import Endpoint
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 _PROGRAMS = "tests.system.dropped_history.programs"
 _AGENTS = {
@@ -31,9 +29,7 @@ _AGENTS = {
 
 @pytest.mark.parametrize("agent", _AGENTS)
 @pytest.mark.shows("000.tail_window")
-def test_a_window_of_four_messages_drops_the_task_and_four_turns(
-    environment: Callable[[str], Environment], agent: str
-) -> None:
+def test_a_window_of_four_messages_drops_the_task_and_four_turns(forks: Forks, agent: str) -> None:
     name, server = _AGENTS[agent]
     turns = iter(range(TURNS + 1))
 
@@ -41,7 +37,7 @@ def test_a_window_of_four_messages_drops_the_task_and_four_turns(
         turn = next(turns)
         return [ToolCall(f"call_{turn}", TOOL, {"page": turn})] if turn < TURNS else "done"
 
-    report = report_of(_PROGRAMS, agent, environment(name), server, decide)
+    report = report_of(_PROGRAMS, agent, forks, name, server, decide)
 
     # The last request has 4 messages of 13. The arguments are {"page": 0}; Anthropic's are an object, {"page":0}.
     arguments = 10 if agent == "anthropic" else 11
@@ -50,7 +46,7 @@ def test_a_window_of_four_messages_drops_the_task_and_four_turns(
 
 
 @pytest.mark.shows("000.tail_window")
-def test_a_chat_that_is_trimmed_to_whole_exchanges(environment: Callable[[str], Environment]) -> None:
+def test_a_chat_that_is_trimmed_to_whole_exchanges(forks: Forks) -> None:
     turns = iter(range(6))
 
     def decide(_: object) -> Reply:
@@ -59,7 +55,7 @@ def test_a_chat_that_is_trimmed_to_whole_exchanges(environment: Callable[[str], 
         return "done" if turn % 2 else [ToolCall(f"call_{turn}", TOOL, {"page": turn})]
 
     server = "openai:OpenAIServer"
-    report = report_of(_PROGRAMS, "langgraph", environment("langchain"), server, decide)
+    report = report_of(_PROGRAMS, "langgraph", forks, "langchain", server, decide)
 
     # At the third question there are 9 messages. The last 7 of them begin with a result, so that those from the second
     # question on are left, and of the first exchange all is gone: the question, {"page": 0}, 100 bytes, "done".
@@ -98,14 +94,13 @@ def _compact(request: Json, _: Reply) -> Answer:
 
 
 @pytest.mark.shows("000.summarising_session")
-def test_a_session_that_the_provider_compacts(environment: Callable[[str], Environment]) -> None:
-    home = environment("openai-agents")
-    report = report_of(_PROGRAMS, "agents_compaction", home, _CompactingServer, _questions())
+def test_a_session_that_the_provider_compacts(forks: Forks) -> None:
+    report = report_of(_PROGRAMS, "agents_compaction", forks, "openai-agents", _CompactingServer, _questions())
     assert report == {"counted": {}, "summarized": True, "messages": []}
 
 
 @pytest.mark.shows("000.summarising_session")
-def test_a_middleware_that_summarises(environment: Callable[[str], Environment]) -> None:
+def test_a_middleware_that_summarises(forks: Forks) -> None:
     turns = iter(range(TURNS + 1))
 
     def decide(request: Json) -> Reply:
@@ -114,13 +109,13 @@ def test_a_middleware_that_summarises(environment: Callable[[str], Environment])
         turn = next(turns)
         return [ToolCall(f"call_{turn}", TOOL, {"page": turn})] if turn < TURNS else "done"
 
-    report = report_of(_PROGRAMS, "langchain_summary", environment("langchain"), "openai:OpenAIServer", decide)
+    report = report_of(_PROGRAMS, "langchain_summary", forks, "langchain", "openai:OpenAIServer", decide)
     assert report == {"counted": {}, "summarized": True, "messages": []}
 
 
 @pytest.mark.shows("000.summarising_session")
-def test_a_session_store_with_a_window(environment: Callable[[str], Environment]) -> None:
-    report = report_of(_PROGRAMS, "agents_window", environment("openai-agents"), "openai:OpenAIServer", _questions())
+def test_a_session_store_with_a_window(forks: Forks) -> None:
+    report = report_of(_PROGRAMS, "agents_window", forks, "openai-agents", "openai:OpenAIServer", _questions())
     # Of the first exchange: the question, {"page": 1}, 101 bytes, "done".
     assert report == {
         "counted": {"dropped": 20 + 11 + 101 + 4, "dropped_turns": 2, "dropped_tasks": 1},

@@ -18,11 +18,9 @@ from tests.system.false_alarms import content, cuts, loops
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.openai import Decider, Reply
     from tests.contract.cases import Json
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 TOOLS = ("search", "read", "run")
 #: Of the lengths in ``content.EXACT`` all but 25,000 and 32,768.
@@ -59,16 +57,16 @@ def tool(number: int) -> str:
     return "query" if number % 10 == 7 else TOOLS[number % 3]
 
 
-def run_child(environment: Callable[[str], Environment], name: str) -> Json:
+def run_child(forks: Forks, name: str) -> Json:
     """Run a loop twice in its environment."""
     loop = loops.LOOPS[name]
     child = "tests.system.false_alarms.child"
-    return report_of(child, name, environment(loop.environment), loop.server, asks_for_all(name))
+    return report_of(child, name, forks, loop.environment, loop.server, asks_for_all(name))
 
 
 @pytest.mark.parametrize("name", loops.LOOPS)
-def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Environment], name: str) -> None:
-    report = run_child(environment, name)
+def test_what_was_cut_is_told_and_nothing_else(forks: Forks, name: str) -> None:
+    report = run_child(forks, name)
     honest, mixed = report["honest"], report["mixed"]
     assert (report["messages"], report["errors"]) == ([], {})
     assert (honest["said"], mixed["said"]) == ("done", "done")
@@ -98,12 +96,13 @@ def test_what_was_cut_is_told_and_nothing_else(environment: Callable[[str], Envi
     assert alarms(mixed) == expected
 
 
-def test_texts_that_were_written_for_another_purpose(environment: Callable[[str], Environment]) -> None:
+def test_texts_that_were_written_for_another_purpose(forks: Forks) -> None:
     """Results of 2,000 calls, none of which this package's markers and rules were made with, through all signals."""
     report = report_of(
         "tests.system.false_alarms.real_texts",
         "",
-        environment("openai-agents"),
+        forks,
+        "openai-agents",
         "openai:OpenAIServer",
         lambda _: "done",
     )

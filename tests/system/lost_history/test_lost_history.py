@@ -11,10 +11,8 @@ from tests.system.lost_history.programs import SHAPES
 from tests.system.scripted_child import report_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.testing.servers.openai import Reply
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 _SDKS = {
     "openai_chat": ("openai-agents", "openai:OpenAIServer"),
@@ -28,7 +26,7 @@ _SDKS = {
 
 @pytest.mark.parametrize("sdk", _SDKS)
 @pytest.mark.shows("003.lost_history")
-def test_each_request_after_the_first_has_lost_its_history(environment: Callable[[str], Environment], sdk: str) -> None:
+def test_each_request_after_the_first_has_lost_its_history(forks: Forks, sdk: str) -> None:
     name, server = _SDKS[sdk]
     turns = iter(range(10_000))
 
@@ -37,7 +35,7 @@ def test_each_request_after_the_first_has_lost_its_history(environment: Callable
         turn = next(turns)
         return [ToolCall(f"call_{turn}", "list_files", {})] if sdk == "langgraph" and turn % 4 < 3 else "done"
 
-    report = report_of("tests.system.lost_history.programs", sdk, environment(name), server, decide)
+    report = report_of("tests.system.lost_history.programs", sdk, forks, name, server, decide)
 
     refused = {"system only"} if sdk == "gemini" else set()
     assert report["messages"] == []
