@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -13,23 +12,20 @@ from agent_otel.testing.servers.openai import OpenAIServer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.environments import Environment
+    from tests.forks import Forks
 
 Json = dict[str, Any]
 
 PROGRAM = """
-import json, sys
-sys.path.insert(0, {root!r})
-from tests.contract.child import Messages, Telemetry
-messages, telemetry = Messages(), Telemetry()
+import json
 import agent_otel, openai
 from agent_otel.core import payload_analysis
 
-client = openai.OpenAI(base_url={base_url!r}, api_key="scripted", max_retries=0)
+client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
 
-def lines(name): return "".join(f"{{name:>11}} has a line {{number:08}}\\n" for number in range(6250))  # 200,000 bytes
+def lines(name): return "".join(f"{name:>11} has a line {number:08}\\n" for number in range(6250))  # 200,000 bytes
 def tool(call_id):
-    with agent_otel.tool_call("search", {{}}, call_id=call_id) as call:
+    with agent_otel.tool_call("search", {}, call_id=call_id) as call:
         return call.result(lines(call_id))
 def send(*parts): client.chat.completions.create(model="scripted", messages=list(parts))
 def carry(state, direction="input"):
@@ -38,44 +34,34 @@ def carry(state, direction="input"):
 class Agent:
     def __init__(self, cut=32_000):
         self.cut = cut
-        self.state = {{"messages": [{{"role": "user", "content": "go"}}], "accumulatedToolCalls": []}}
+        self.state = {"messages": [{"role": "user", "content": "go"}], "accumulatedToolCalls": []}
     def ask(self): send(*self.state["messages"])
     def turn(self, *call_ids):
         messages = self.state["messages"]
-        function = {{"name": "search", "arguments": "{{}}"}}
-        calls = [{{"id": call_id, "type": "function", "function": function}} for call_id in call_ids]
-        messages.append({{"role": "assistant", "tool_calls": calls}})
+        function = {"name": "search", "arguments": "{}"}
+        calls = [{"id": call_id, "type": "function", "function": function} for call_id in call_ids]
+        messages.append({"role": "assistant", "tool_calls": calls})
         for call_id in call_ids:
             text = tool(call_id)
-            messages.append({{"role": "tool", "tool_call_id": call_id, "content": text[:self.cut]}})
-            self.state["accumulatedToolCalls"].append({{"id": call_id, "name": "search", "args": {{}}, "result": text}})
-
-{body}
-
-from agent_otel._internal import errors
-print(json.dumps({{
-    "spans": telemetry.spans(), "metrics": telemetry.metrics(), "messages": messages.take(),
-    "errors": dict(errors.errors),
-}}))
+            messages.append({"role": "tool", "tool_call_id": call_id, "content": text[:self.cut]})
+            self.state["accumulatedToolCalls"].append({"id": call_id, "name": "search", "args": {}, "result": text})
 """
 
+BEGIN = "import openai.resources.chat.completions, openai.resources.responses"
+CAPS = {"AGENT_OTEL_CAPS": "mine.activity_input=2MiB,mine.activity_output=2MiB"}
 PATH = "accumulatedToolCalls[].result"
 #: Bytes of a result that the model did not get: 200,000 - 32,000 characters, and a line's end has two in JSON.
 REST = 168_000 + 168_000 // 32
 
 
 @pytest.fixture
-def told(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Callable[..., Json]:
+def told(forks: Forks) -> Callable[[str], Json]:
     """Return a function from a program to what it emitted."""
 
-    def run(body: str, **env: str) -> Json:
+    def run(body: str) -> Json:
         with OpenAIServer(lambda _: "done") as server:
-            code = PROGRAM.format(
-                root=str(request.config.rootpath), base_url=server.base_url, body=textwrap.dedent(body)
-            )
-            caps = {"AGENT_OTEL": "1", "AGENT_OTEL_CAPS": "mine.activity_input=2MiB,mine.activity_output=2MiB"}
-            done = environment("openai-agents").run(code, env={**caps, **env}, check=True)
-        report: Json = json.loads(done.stdout)
+            program = f"base_url = {server.base_url!r}\n{PROGRAM}{textwrap.dedent(body)}"
+            report: Json = forks.measure("openai-agents", BEGIN, program, CAPS)
         assert report["errors"] == {}
         assert report["messages"] == []
         return report
@@ -104,7 +90,7 @@ def found(report: Json) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.shows("000.unread")
-def test_what_a_model_got_cut_is_unread_behind_the_cut(told: Callable[..., Json]) -> None:
+def test_what_a_model_got_cut_is_unread_behind_the_cut(told: Callable[[str], Json]) -> None:
     report = told(
         """
         agent = Agent()
@@ -122,7 +108,7 @@ def test_what_a_model_got_cut_is_unread_behind_the_cut(told: Callable[..., Json]
     assert counted(report) == {f"w {PATH}": 3 * REST}
 
 
-def test_a_later_request_that_holds_less_makes_nothing_unread(told: Callable[..., Json]) -> None:
+def test_a_later_request_that_holds_less_makes_nothing_unread(told: Callable[[str], Json]) -> None:
     report = told(
         """
         agent = Agent(cut=200_000)
@@ -149,7 +135,7 @@ def test_a_later_request_that_holds_less_makes_nothing_unread(told: Callable[...
     ["pass", "client.responses.create(model='scripted', input='go', previous_response_id='resp_1')"],
     ids=["no request", "the provider keeps the conversation"],
 )
-def test_what_is_unknown_has_no_number(told: Callable[..., Json], asks: str) -> None:
+def test_what_is_unknown_has_no_number(told: Callable[[str], Json], asks: str) -> None:
     report = told(
         f"""
         agent = Agent()
@@ -166,7 +152,7 @@ def test_what_is_unknown_has_no_number(told: Callable[..., Json], asks: str) -> 
     assert counted(report) == {}
 
 
-def test_what_a_step_puts_out_may_be_sent_yet(told: Callable[..., Json]) -> None:
+def test_what_a_step_puts_out_may_be_sent_yet(told: Callable[[str], Json]) -> None:
     report = told(
         """
         agent = Agent()
@@ -179,7 +165,7 @@ def test_what_a_step_puts_out_may_be_sent_yet(told: Callable[..., Json]) -> None
     assert found(report) == [(None, None, None)]
 
 
-def test_keys_that_may_be_data_are_not_shown(told: Callable[..., Json]) -> None:
+def test_keys_that_may_be_data_are_not_shown(told: Callable[[str], Json]) -> None:
     report = told(
         """
         agent = Agent()
