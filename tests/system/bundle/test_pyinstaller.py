@@ -56,6 +56,7 @@ def test_the_hook_names_each_library_that_is_imported_by_name() -> None:
     assert set() == {name for name in imported if f'"{name}"' not in hook}
 
 
+@pytest.mark.weekly  # a bundle takes minutes of two cores, and the test above has what is forgotten most easily
 def test_a_bundle_is_measured_without_options(
     environment: Callable[[str], Environment], receiver: OtlpReceiver, tmp_path: Path
 ) -> None:
