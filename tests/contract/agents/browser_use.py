@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _sessions: list[Any] = []
+# The agent collects garbage at the end of each run; it need not look through what all these imports have made.
+gc.freeze()
 
 
 async def _browser() -> Any:
@@ -52,9 +55,15 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, _: str) -> str:
     return str((await agent.run(max_steps=4)).final_result())
 
 
+def big(n: int) -> str:
+    """Return so many letters, with a blank behind each 500."""
+    # The agent looks for addresses in what it sends: in a text without a blank that takes the square of its length.
+    return (f"{'x' * 500} " * (n // 501 + 1))[:n]
+
+
 def remembered(key: str) -> Any:
     """Look a record up, of which the model remembers the beginning."""
     return ActionResult(extracted_content=toolbox.lookup(key), long_term_memory=toolbox.lookup(key)[:200])
 
 
-TOOLS: dict[str, Any] = {"remembered": remembered}
+TOOLS: dict[str, Any] = {"big": big, "remembered": remembered}
