@@ -22,7 +22,14 @@ from tests.system.engines import starting
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_SETTINGS = {"fsync": "off", "jit": "off", "listen_addresses": "", "timezone": "GMT", "log_timezone": "GMT"}
+_SETTINGS = {
+    "fsync": "off",
+    "jit": "off",
+    "listen_addresses": "",
+    "log_timezone": "GMT",
+    "port": "5432",
+    "timezone": "GMT",
+}
 _CLUSTER = ("--auth=trust", "--encoding=UTF8", "--no-locale", "--no-sync", "--username=postgres")
 #: PostgreSQL refuses to run as root, who runs it as somebody with no other rights.
 _NOBODY = "nobody"
@@ -71,7 +78,7 @@ def server(**settings: str) -> Iterator[Postgres]:
         options = (f"--{name}={value}" for name, value in chosen.items())
         with starting.process(
             *programs.command("postgres", "-D", "data", *options),
-            answers=lambda: _is_ready(programs, folder),
+            answers=lambda: _is_ready(programs, folder, chosen["port"]),
             env=programs.environ,
             cwd=folder,
             user=user,
@@ -121,6 +128,6 @@ def _initialise(programs: Programs, folder: Path, user: str | None) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def _is_ready(programs: Programs, folder: Path) -> bool:
-    command = programs.command("pg_isready", "--quiet", "--host", str(folder))
+def _is_ready(programs: Programs, folder: Path, port: str) -> bool:
+    command = programs.command("pg_isready", "--quiet", "--host", str(folder), "--port", port)
     return subprocess.run(command, env=programs.environ, check=False).returncode == 0
