@@ -6,7 +6,10 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import json
+import os
 import re
+import shutil
+import sqlite3
 import urllib.error
 import urllib.request
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +20,7 @@ from tests.system.engines import starting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from tests.contract.runtimes.suite import Runs
     from tests.environments import Environment
@@ -42,6 +46,21 @@ def _answers(url: str) -> bool:
     return False
 
 
+def _is_copied(kept: Path, database: Path) -> bool:
+    """Return true when an earlier server has left its empty database: to make one takes half of the server's start."""
+    with contextlib.suppress(FileNotFoundError):
+        return bool(shutil.copyfile(kept, database))
+    return False
+
+
+def _keep(database: Path, kept: Path) -> None:
+    """Keep a copy of a server's database, which the server may write to meanwhile."""
+    new = kept.with_suffix(f".{os.getpid()}")
+    with contextlib.closing(sqlite3.connect(database)) as source, contextlib.closing(sqlite3.connect(new)) as target:
+        source.backup(target)
+    new.replace(kept)
+
+
 class TestPrefect(RuntimeContract):
     """Prefect has a span of each task run, which has ended when the result is stored."""
 
@@ -65,6 +84,8 @@ class TestPrefect(RuntimeContract):
         url = f"http://127.0.0.1:{port}/api"
         made = environment(cls.environment)
         with starting.folder() as folder:
+            database = folder / "prefect.db"
+            is_migrated = _is_copied(made.folder / database.name, database)
             settings = {"PREFECT_HOME": str(folder), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
             with starting.process(
                 *(made.program("prefect"), "server", "start", "--port", str(port)),
@@ -72,6 +93,8 @@ class TestPrefect(RuntimeContract):
                 env=made.environ(settings),
                 cwd=folder,
             ):
+                if not is_migrated:
+                    _keep(database, made.folder / database.name)
                 yield {"url": url}
 
     @classmethod
