@@ -107,14 +107,19 @@ def measured(**variables: str) -> Bedrock:
     return server
 
 
-def table() -> str:
-    """Return the table of both runs."""
+def runs() -> dict[str, Bedrock]:
+    """Return the servers of the runs without and with the variable."""
+    return {"every result": measured(), f"`{VARIABLE}=1`": measured(**{VARIABLE: "1"})}
+
+
+def table(found: dict[str, Bedrock]) -> str:
+    """Return the table of runs."""
     rows = [
         "| turn 40 sends | input tokens | of them cached | billed as |",
         "| --- | --- | --- | --- |",
     ]
-    for name, variables in (("every result", {}), (f"`{VARIABLE}=1`", {VARIABLE: "1"})):
-        last = measured(**variables).turns[-1]
+    for name, server in found.items():
+        last = server.turns[-1]
         rows.append(f"| {name} | {last.tokens:,} | {last.cached:,} | {last.billed:,} |")
     return "\n".join(rows)
 
@@ -123,4 +128,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 1:
         converse(sys.argv[1])
     else:
-        print(table())
+        print(table(runs()))

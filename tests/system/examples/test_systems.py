@@ -74,7 +74,7 @@ def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Envi
     found = _run(
         environment("strands"),
         TRIMMED,
-        "[script.table(), script.measured(AGENT_OTEL_TRIM_RESULTS='1').requests[-1]]",
+        "[script.table(runs := script.runs()), [*runs.values()][-1].requests[-1]]",
     )
     table, request = found
     assert table in PAGE
@@ -170,9 +170,7 @@ def test_a_report_is_sent_to_the_model_once(environment: Callable[[str], Environ
     table, before, after = _run(
         environment("langchain"),
         COMPACTED,
-        "[script.table(), *([len(run.summaries), run.copies] for run in ("
-        "script.measured(6, summarise=True),"
-        "script.measured(6, summarise=True, AGENT_OTEL_COMPACT_ARGUMENTS='1')))]",
+        "[script.table(runs := script.runs()), *([len(run.summaries), run.copies] for run in [*runs.values()][-1])]",
     )
     assert table in PAGE
     copies = [[int(row.split("|")[column]) for column in (2, 4)] for row in table.splitlines()[2:]]
