@@ -33,8 +33,10 @@ NOBODY = ROOT / "tests" / "nobody.pem"
 #: Environments without a framework: programs in them run as they do for a user.
 AS_INSTALLED = ("bare", "bare-3.13", "bare-newest", "bundle", "free-threaded", "httpx", "oldest", "servers")
 #: A line that the interpreter runs at each start in the others. A child imports a framework for seconds, a tenth of
-#: which the collector would look through objects that stay.
+#: which the collector would look through objects that stay. The file's name comes before that of the product's, whose
+#: import hook would be asked for this import.
 COLLECTS_LESS = "import gc; gc.set_threshold(50_000, 20, 100)\n"
+COLLECTS_LESS_FILE = "0_collects_less.pth"
 
 
 @dataclass(frozen=True)
@@ -141,14 +143,14 @@ def environment(name: str) -> Environment:
     requirements = ("--editable", str(ROOT), *row["requirements"])
     interpreter = interpreters.find(row["python"]) if "python" in row else _base()
     line = "" if name in AS_INSTALLED else COLLECTS_LESS
-    digest = _digest(requirements, str(interpreter), sys.version, line)
+    digest = _digest(requirements, str(interpreter), sys.version, COLLECTS_LESS_FILE if line else "", line)
     with interpreters.lock(FOLDER / f"{folder.name}.lock"):
         stamp = folder / "made-from"
         if not (stamp.exists() and stamp.read_text() == digest):
             make(folder, interpreter, *requirements)
             [packages] = folder.glob("lib/python*/site-packages")
             if line:
-                packages.joinpath("collects_less.pth").write_text(line)
+                packages.joinpath(COLLECTS_LESS_FILE).write_text(line)
             bytecode.share(packages, FOLDER)
             stamp.write_text(digest)
     return Environment(name, folder)
