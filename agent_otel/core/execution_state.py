@@ -155,6 +155,10 @@ class Conversation:
         return _STREAM_ENTRIES + parts + results + len(self.user_messages) // _MESSAGES_PER_ENTRY
 
 
+#: Direction, activity, and what else separates payloads that are no turns of one another.
+PayloadKind = tuple[str, "str | None", str]
+
+
 class PayloadHistory:
     """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row."""
 
@@ -292,7 +296,7 @@ class ExecutionState(Totals):
     followed: dict[str, int] | None = None
     #: Hashes of the values that name a next page, with the tool and the result that has them.
     cursors: dict[int, tuple[str, Fragment | None]] | None = None
-    tracks: dict[str, PayloadHistory] | None = None
+    tracks: dict[PayloadKind, PayloadHistory] | None = None
     workflow: str | None = None
     #: The telemetry of the last step, whose labels its runtime's workers do not have; None where there are no labels.
     labelled: Telemetry | None = None

@@ -20,7 +20,7 @@ from agent_otel.measure.forecast import LOOK_BACK
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.core.execution_state import ReadTexts, SeenParts, Totals
+    from agent_otel.core.execution_state import PayloadKind, ReadTexts, SeenParts, Totals
 
 _MAX_KINDS = 64
 _MAX_SMALL = 4_096
@@ -68,7 +68,7 @@ class Executions:
         self._lock = threading.RLock()
         self._executions: OrderedDict[str, ExecutionState] = OrderedDict()
         self._entries = 0
-        self._small: OrderedDict[tuple[str, str], tuple[int, ...]] = OrderedDict()
+        self._small: OrderedDict[tuple[str, PayloadKind], tuple[int, ...]] = OrderedDict()
         self._unowned: OrderedDict[str, SeenCall | None] = OrderedDict()
         #: True when a model got a part of a result in this process; until then no request is searched for fragments.
         self.has_fragments = False
@@ -263,7 +263,7 @@ class Executions:
         return unnamed[-1]
 
     def carried(
-        self, execution_id: str, kind: str, payload_bytes: int, *, again: bool = False
+        self, execution_id: str, kind: PayloadKind, payload_bytes: int, *, again: bool = False
     ) -> tuple[ExecutionState, PayloadHistory]:
         """Record a payload; it adds no turn when ``again`` is true or when it retries a rejected payload."""
         with self._lock:
@@ -289,7 +289,7 @@ class Executions:
             execution.handed_to_model_bytes += result_bytes
             execution.handed_count += 1
 
-    def small(self, execution_id: str, kind: str, payload_bytes: int) -> bool:
+    def small(self, execution_id: str, kind: PayloadKind, payload_bytes: int) -> bool:
         """Record a payload that is far from its cap; return False when the ledger has its execution.
 
         The caller then records the payload with `carried`. The first turn of an agent is small, and so are the
@@ -304,7 +304,7 @@ class Executions:
                 self._small.popitem(last=False)
             return True
 
-    def refused(self, execution_id: str, kind: str) -> int:
+    def refused(self, execution_id: str, kind: PayloadKind) -> int:
         """Record that the runtime rejected a payload; return the number of rejections in a row."""
         with self._lock:
             track = self._track(execution_id, self._touch(execution_id), kind)
@@ -330,7 +330,7 @@ class Executions:
             execution.analysed = max(analysis, execution.analysed)
             return first
 
-    def _track(self, execution_id: str, execution: ExecutionState, kind: str) -> PayloadHistory:
+    def _track(self, execution_id: str, execution: ExecutionState, kind: PayloadKind) -> PayloadHistory:
         if execution.tracks is None:
             execution.tracks = {}
         track = execution.tracks.get(kind)

@@ -38,8 +38,8 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_answers", "_asks", "_backpressure", "_flows", "_myself", "_out", "_reader"),
-        *("_request", "_sending", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("__weakref__", "_above", "_answers", "_asks", "_backpressure", "_flows", "_myself", "_out", "_passes"),
+        *("_reader", "_request", "_sending", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -52,6 +52,9 @@ class ModelVisit:
         self.seen = False
         #: True from a stream's first item on: the request is sent, and no function inside a step has to know of it.
         self._flows = False
+        #: The reader's function for the items that have nothing to read, once the stream flows and only its tokens are
+        #: waited for; most items are a piece of the answer's text.
+        self._passes: Callable[[Any], bool] | None = None
         #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
         self.usage_is_told = False
         #: The tokens of the response as far as it has come.
@@ -112,38 +115,48 @@ class ModelVisit:
             self._sending = sending.set(self._myself)
         return self
 
-    def advance(self, step: Callable[..., Any], *args: Any) -> Any:
+    def advance(self, step: Callable[[], Any]) -> Any:
         """Take a stream's next step inside this visit, and read its item."""
         if not self._flows:
             with self:
-                item = step(*args)
+                item = step()
                 self.item(item)
                 return item
         has_item = False
         try:
-            item = step(*args)
+            item = step()
             has_item = True
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
-        self.item(item)
+        try:
+            passes = self._passes
+            if passes is None or not passes(item):
+                self.item(item)
+        except Exception:
+            errors.report_error("model_request.response")
         return item
 
-    async def aadvance(self, step: Callable[..., Awaitable[Any]], *args: Any) -> Any:
+    async def aadvance(self, step: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same as `advance` in an async stream."""
         if not self._flows:
             with self:
-                item = await step(*args)
+                item = await step()
                 self.item(item)
                 return item
         has_item = False
         try:
-            item = await step(*args)
+            item = await step()
             has_item = True
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
-        self.item(item)
+        try:
+            passes = self._passes
+            if passes is None or not passes(item):
+                self.item(item)
+        except Exception:
+            errors.report_error("model_request.response")
         return item
 
     def lend(self, request: ModelRequest) -> ModelRequest:
@@ -162,7 +175,7 @@ class ModelVisit:
         """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
         announced = self.lend(request)._replace(parts=_unread(request.parts))
         self._settle()
-        self._request, self.seen, self._flows = announced, False, False
+        self._request, self.seen, self._flows, self._passes = announced, False, False, None
 
     def returned(self, value: Any) -> None:
         """Read a whole response: its tokens, and whether the model asks for a tool call."""
@@ -187,18 +200,10 @@ class ModelVisit:
     def item(self, value: Any) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
         try:
-            reader = self._reader
-            # Most items of a stream are a piece of the answer's text.
-            if (
-                self._flows
-                and (self._usage is None or reader.opens_with_usage)
-                and self.pending is None
-                and reader.passes is not None
-                and reader.passes(value)
-            ):
-                return
             self._read(value)
             self._flows = self._request is None and self._backpressure is None
+            reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage
+            self._passes = reader.passes if self._flows and is_of_tokens and self.pending is None else None
         except Exception:
             errors.report_error("model_request.response")
 
@@ -321,6 +326,7 @@ class ModelVisit:
         visit: ModelVisit | None = self
         while visit is not None:
             visit.sent, visit.usage_is_told, visit._answers = sent, False, request.answers  # noqa: SLF001 - of this class
+            visit._passes = None  # noqa: SLF001 - of this class
             visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
 

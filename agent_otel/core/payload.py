@@ -28,7 +28,7 @@ from agent_otel.telemetry.setup import telemetry
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
-    from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.execution_state import ExecutionState, PayloadKind
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload
     from agent_otel.measure.breakdown.report import Breakdown
@@ -129,7 +129,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
 
 
 def _remember(
-    execution_id: str, kind: str, carried: Payload, cap_bytes: int | None, series: PayloadSeries
+    execution_id: str, kind: PayloadKind, carried: Payload, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
     direction, size_bytes, _, _, _, again, _ = carried
@@ -295,9 +295,9 @@ def is_over_cap(step: Step, carried: Payload) -> bool:
     return cap is not None and carried.bytes > cap.bytes
 
 
-def kind_of(step: Step, direction: str, more: str = "") -> str:
+def kind_of(step: Step, direction: str, more: str = "") -> PayloadKind:
     """Return the key of a payload's series: an execution's payloads with the same key are its successive turns."""
-    return f"{direction} {step.activity} {more}"
+    return direction, step.activity, more
 
 
 def step_attributes(step: Step) -> dict[str, Any]:

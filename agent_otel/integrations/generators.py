@@ -100,12 +100,14 @@ class _ModelSteps(_Steps):
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
         if self._begin is not None:
             self.begin()
-        return advance(*args) if self.visit is None else self.visit.advance(advance, *args)
+        step = functools.partial(advance, *args) if args else advance
+        return step() if self.visit is None else self.visit.advance(step)
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         if self._begin is not None:
             await self.begin_in_turn()
-        return await (advance(*args) if self.visit is None else self.visit.aadvance(advance, *args))
+        step = functools.partial(advance, *args) if args else advance
+        return await (step() if self.visit is None else self.visit.aadvance(step))
 
     def stepping(self, advance: Callable[[], Any]) -> Callable[[], Any]:
         return functools.partial(self.run if self.visit is None else self.visit.advance, advance)

@@ -12,6 +12,9 @@ from agent_otel.core.executions import Executions
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+INPUT = ("input", "call_model", "")
+OUTPUT = ("output", "call_model", "")
+
 
 def test_the_same_arguments_again_are_a_repeat() -> None:
     ledger = Executions()
@@ -86,10 +89,10 @@ def test_entries_are_bounded_over_all_executions() -> None:
 def test_payloads_of_one_kind_are_turns() -> None:
     ledger = Executions()
     for size in range(100, 1500, 100):
-        execution, track = ledger.carried("run", "input call_model", size)
+        execution, track = ledger.carried("run", INPUT, size)
     assert [300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200, 1300, 1400] == track.sizes
     assert 1400 == execution.payload_bytes
-    _, other = ledger.carried("run", "output call_model", 50)
+    _, other = ledger.carried("run", OUTPUT, 50)
     assert [50] == other.sizes
     finished = ledger.finish("run")
     assert finished is not None
@@ -98,28 +101,28 @@ def test_payloads_of_one_kind_are_turns() -> None:
 
 def test_a_payload_that_comes_again_is_no_further_turn() -> None:
     ledger = Executions()
-    ledger.carried("run", "input call_model", 100)
-    _, track = ledger.carried("run", "input call_model", 100, again=True)
+    ledger.carried("run", INPUT, 100)
+    _, track = ledger.carried("run", INPUT, 100, again=True)
     assert [100] == track.sizes
 
 
 def test_the_same_payload_refused_again_is_no_further_turn_and_a_stuck_retry() -> None:
     ledger = Executions()
-    ledger.carried("run", "input call_model", 100)
+    ledger.carried("run", INPUT, 100)
     refusals = []
     for _ in range(3):
-        _, track = ledger.carried("run", "input call_model", 900)
-        refusals.append(ledger.refused("run", "input call_model"))
+        _, track = ledger.carried("run", INPUT, 900)
+        refusals.append(ledger.refused("run", INPUT))
     assert [1, 2, 3] == refusals
     assert [100, 900] == track.sizes
-    _, track = ledger.carried("run", "input call_model", 300)
+    _, track = ledger.carried("run", INPUT, 300)
     assert [100, 900, 300] == track.sizes
-    assert 1 == ledger.refused("run", "input call_model")
+    assert 1 == ledger.refused("run", INPUT)
 
 
 def test_an_analysis_is_due_once_at_each_step_and_few_turns_are_told_once() -> None:
     ledger = Executions()
-    execution, _ = ledger.carried("run", "state", 100)
+    execution, _ = ledger.carried("run", ("state", None, ""), 100)
     assert [True, False, True, False] == [ledger.is_first(execution, analysis=step) for step in (5, 5, 7, 6)]
     assert [True, False] == [ledger.is_first(execution) for _ in range(2)]
 
@@ -179,29 +182,29 @@ def test_whose_an_id_is() -> None:
 def test_the_kinds_of_payloads_of_one_execution_are_limited() -> None:
     ledger = Executions()
     for number in range(100):
-        execution, _ = ledger.carried("run", f"input activity_{number}", 10)
+        execution, _ = ledger.carried("run", ("input", f"activity_{number}", ""), 10)
     assert execution.tracks is not None
     assert 64 == len(execution.tracks)
 
 
 def test_small_payloads_wait_in_a_place_of_their_own() -> None:
     ledger = Executions()
-    assert [True, True] == [ledger.small("run", "input call_model", size) for size in (10, 20)]
+    assert [True, True] == [ledger.small("run", INPUT, size) for size in (10, 20)]
     assert 0 == len(ledger)
-    _, track = ledger.carried("run", "input call_model", 5_000)
+    _, track = ledger.carried("run", INPUT, 5_000)
     assert [10, 20, 5_000] == track.sizes
-    assert not ledger.small("run", "input call_model", 30), "its execution is remembered by now"
+    assert not ledger.small("run", INPUT, 30), "its execution is remembered by now"
     for number in range(10_000):
-        ledger.small(f"task {number}", "input", 10)
-    _, late = ledger.carried("task 9999", "input", 5_000)
-    _, first = ledger.carried("task 0", "input", 5_000)
+        ledger.small(f"task {number}", INPUT, 10)
+    _, late = ledger.carried("task 9999", INPUT, 5_000)
+    _, first = ledger.carried("task 0", INPUT, 5_000)
     assert ([10, 5_000], [5_000]) == (late.sizes, first.sizes)
 
 
 def test_a_refusal_may_come_before_any_size_is_known() -> None:
     ledger = Executions()
-    assert 1 == ledger.refused("run", "input call_model")
-    _, track = ledger.carried("run", "input call_model", 100)
+    assert 1 == ledger.refused("run", INPUT)
+    _, track = ledger.carried("run", INPUT, 100)
     assert [100] == track.sizes
 
 
