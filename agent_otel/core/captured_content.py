@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import sys
 from fnmatch import fnmatchcase
@@ -19,7 +20,7 @@ from agent_otel.core.plain import class_of
 from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from agent_otel.settings import Settings
 
@@ -146,6 +147,32 @@ def without(text: str, injected: dict[str, Any]) -> str:
 def hidden(captured: dict[str, Any], injected: dict[str, Any]) -> dict[str, Any]:
     """Return copies of content without injected values."""
     return {name: without(value, injected) if type(value) is str else value for name, value in captured.items()}
+
+
+def hiding(function: Callable[..., Any], values: dict[str, Any], injected: dict[str, Any]) -> Callable[..., Any]:
+    """Return a function that gets the values, and shows no injected ones in its text or in its exception."""
+
+    def call(**arguments: Any) -> Any:
+        try:
+            result = function(**{**arguments, **values})
+        except Exception as error:
+            hide_in(error, injected)
+            raise
+        return _awaited(result, injected) if inspect.isawaitable(result) else _shown(result, injected)
+
+    return call
+
+
+async def _awaited(result: Awaitable[Any], injected: dict[str, Any]) -> Any:
+    try:
+        return _shown(await result, injected)
+    except Exception as error:
+        hide_in(error, injected)
+        raise
+
+
+def _shown(result: Any, injected: dict[str, Any]) -> Any:
+    return without(result, injected) if type(result) is str else result
 
 
 @errors.guarded("tool_call.injected")

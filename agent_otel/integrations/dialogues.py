@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Exchange, Invocation, ModelReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 
     from agent_otel.core.remedy_hooks import Dialogue
-    from agent_otel.core.types import Exchange, ModelReader
     from agent_otel.integrations.hooks import Wrapper
 
 

@@ -17,12 +17,10 @@ from agent_otel._internal import collected
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
-from agent_otel.core.types import LEFT_ALONE, ModelReader, RunReader, ToolReader
+from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, ResponseVisit, RunReader, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-
-    from agent_otel.core.types import Invocation, ResponseVisit
 
 _C = TypeVar("_C")
 

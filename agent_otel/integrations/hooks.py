@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from agent_otel._internal import errors
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import switches
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Invocation, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    from agent_otel.core.types import Replacement, ToolReader
 
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -110,17 +108,6 @@ class Passing(NamedTuple):
     """
 
     run: Callable[[Callable[..., Any], Invocation], Any]
-
-
-def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Add injected arguments to a call whose function takes them by name; return true."""
-    invocation.kwargs = {**invocation.kwargs, **values}
-    return True
-
-
-def replace_by_text(_: Any, replacement: Replacement, __: Invocation) -> str:
-    """Return the text of a replacement, for a function that returns a text, or a value of which one is made."""
-    return replacement.text
 
 
 class Injecting(NamedTuple):

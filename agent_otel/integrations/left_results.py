@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from agent_otel._internal.errors import guarded, report_error
-from agent_otel.core.types import LEFT_ALONE
+from agent_otel.core.types import LEFT_ALONE, Invocation
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core import handler
-    from agent_otel.core.types import Invocation
 
 
 class Place(Protocol):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel.core import run_visit
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Invocation, RunReader
 from agent_otel.integrations import generators
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from agent_otel.core.run_visit import RunVisit
-    from agent_otel.core.types import RunReader
     from agent_otel.integrations.hooks import Wrapper
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import cause_of, is_named, is_text, text_of
-from agent_otel.core.types import Payload, Step
+from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations.hooks import Within
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 _MAX_TEXT = 1_000
 _MAX_CAUSES = 4

@@ -9,14 +9,13 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import summaries
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Exchange, Invocation, ModelReader
 from agent_otel.integrations.dialogues import generator_of, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.core.remedy_hooks import Response
-    from agent_otel.core.types import Exchange, ModelReader
     from agent_otel.integrations.hooks import Wrapper
 
 

@@ -19,7 +19,7 @@ from agent_otel.core.backpressure import backpressure
 from agent_otel.core.inside_call import Inside
 from agent_otel.core.remedy_hooks import skips_calls
 from agent_otel.core.tool_visit import Visit
-from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, RunReader, StepReader, ToolReader
+from agent_otel.core.types import LEFT_ALONE, Exchange, Invocation, ModelReader, RunReader, StepReader, ToolReader
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing, Revising
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import FunctionType
 
-    from agent_otel.core.types import Exchange
     from agent_otel.integrations.hooks import Wrapper
 
     Reader = ToolReader | ModelReader | StepReader | Door

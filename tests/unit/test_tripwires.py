@@ -283,7 +283,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "dspy_native_calls._executed": lambda value: value,
     "litellm_loops._asked": lambda value: {"role": "tool", "content": value},
     "litellm_loops._asked_async": lambda value: {"role": "tool", "content": value},
-    "litellm_loops.function": lambda value: value,
+    "litellm_harness.function": lambda value: value,
     "mistral_voice.invoke": lambda value: value,
     "haystack.tool": lambda value: value,
     "langchain.run": lambda value: value,
@@ -478,7 +478,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "litellm_loops._asked": lambda value: (None, (_asked_of_litellm(value),), {}),
     "litellm_loops._asked_async": lambda value: (None, (_asked_of_litellm(value),), {}),
-    "litellm_loops.function": lambda value: (None, (_space(name=value), value), {}),
+    "litellm_harness.function": lambda value: (None, (_space(name=value), value), {}),
     "mistral_voice.invoke": lambda value: (_space(name=value), (value,), {}),
     "haystack.tool": lambda value: (_space(name=value), (), {"a": value}),
     "langchain.run": lambda value: (

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, identity, is_named, is_raised_within, listed, properties, text
+from agent_otel.core.plain import fields, identity, is_named, listed, properties, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -26,6 +26,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.reader_functions import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -136,20 +137,13 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(schema.function.parameters) if schema is not None else _BASH
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "fast_depends")
-
-
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, "HumanInputError")
-
-
+_is_control_flow = raises("HumanInputError")
 tool = ToolReader(
     PRODUCED,
     _tool_call,
     _result,
     is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("fast_depends", "ValidationError"),
     replace=_replace,
     parameters=_parameters,
     inject=_inject,

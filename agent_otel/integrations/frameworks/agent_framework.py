@@ -27,6 +27,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.generators import closing
 from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.reader_functions import raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -135,10 +136,6 @@ def _handed_back(content: Any) -> ToolResult | None:
     return ToolResult(content.result, error_type=TOOL_ERROR, raised=True, is_refused=is_refused)
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, *_CONTROL_FLOW)
-
-
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement for a handler's value; a parser of the program's expects the value itself."""
     if invocation.instance.result_parser is not None:
@@ -169,6 +166,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(properties) if is_dict(properties) else ()
 
 
+_is_control_flow = raises(*_CONTROL_FLOW)
 invoke = ToolReader(
     PRODUCED,
     _invoke_call,

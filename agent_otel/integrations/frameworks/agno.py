@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, properties, text, traceback_of
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, properties, text, traceback_of
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
+from agent_otel.integrations.reader_functions import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "agno",
@@ -82,10 +82,6 @@ def _result(outcome: Any) -> ToolResult | None:
     return ToolResult(fields(value).get("content") if is_named(value, "ToolResult") else value)
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, "StopAgentRun")
-
-
 def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Put a replacement into the end of a call, and where the framework reads the text about an exception."""
     call = invocation.instance
@@ -122,16 +118,12 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(invocation.instance.function.parameters)
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "agno")
-
-
 _execute = ToolReader(
     PRODUCED,
     _call,
     _result,
-    is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
+    is_control_flow=raises("StopAgentRun"),
+    is_refusal=raises_within("agno", "ValidationError"),
     replace=_replace,
     parameters=_parameters,
     inject=_inject,

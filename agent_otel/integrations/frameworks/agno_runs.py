@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core.plain import text
-from agent_otel.core.types import AgentRun, RunReader
+from agent_otel.core.types import AgentRun, Invocation, RunReader
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.integrations.runtimes.agno_sessions import SESSIONS
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 _ADAPTER = "frameworks.agno_runs"
 _FUNCTION = "agno.tools.function"

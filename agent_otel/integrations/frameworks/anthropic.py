@@ -20,15 +20,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, listed, text
-from agent_otel.core.types import NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import cause_of, fields, listed, text
+from agent_otel.core.types import NOT_HERE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook, Within
+from agent_otel.integrations.reader_functions import inject_into, raises_within
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from agent_otel.core.types import Invocation, Replacement
 
 
 @dataclass(slots=True)
@@ -89,11 +88,6 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(0, "input", {**fields(invocation.arg(0, "input")), **values})
-    return True
-
-
 def _call_id(invocation: Invocation) -> str | None:
     """Return the id of a call of the turn, None where the program itself calls the tool; it holds for one call only."""
     turn = _turn.get()
@@ -125,11 +119,7 @@ def _replace_later(_: Any, replacement: Replacement, invocation: Invocation) -> 
     return replacement.text
 
 
-def _is_refusal(error: BaseException) -> bool:
-    cause = cause_of(error)
-    return cause is not None and is_named(cause, "ValidationError") and is_raised_within(cause, "anthropic")
-
-
+_is_refusal = raises_within("anthropic", "ValidationError", cause=cause_of)
 run_tool = ToolReader(
     PRODUCED,
     _use_call,
@@ -146,7 +136,7 @@ _call = ToolReader(
     is_refusal=_is_refusal,
     failure_text=_told,
     replace=_replace_later,
-    inject=_inject_input,
+    inject=inject_into(0, "input"),
 )
 
 

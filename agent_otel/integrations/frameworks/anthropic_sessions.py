@@ -8,18 +8,16 @@ and turns exceptions into text in it. A loop of the program's own sends the same
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, listed, text
-from agent_otel.core.types import PRODUCED, RequestPart, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, RequestPart, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.anthropic import result_of
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import inject_into
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.semconv import TOOL_RESULTS
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
 
 _RUNNER = "anthropic.lib.tools._beta_session_runner"
 _ADAPTER = "frameworks.anthropic_sessions"
@@ -56,11 +54,6 @@ def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
     return made, content
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(2, "input_", {**fields(invocation.arg(2, "input_")), **values})
-    return True
-
-
 def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     """Report the results among the events of a request that the provider has taken."""
     for event in map(fields, [] if error is not None else listed(invocation.kwargs.get("events"))):
@@ -69,6 +62,6 @@ def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
             handler.result_delivered(RequestPart(TOOL_RESULTS, event.get("content"), call_id), __name__)
 
 
-session_tool = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)
+session_tool = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=inject_into(2, "input_"))
 failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), session_tool))
 sent = Hook(after=_sent)

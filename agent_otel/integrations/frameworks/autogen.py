@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -25,6 +25,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Family, Hook, Within
+from agent_otel.integrations.reader_functions import raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -145,10 +146,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(given))
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "autogen_core")
-
-
+_is_refusal = raises_within("autogen_core", "ValidationError")
 run = ToolReader(
     PRODUCED,
     _run_call,

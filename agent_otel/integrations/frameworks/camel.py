@@ -25,7 +25,8 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import wrappers
-from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:

@@ -36,7 +36,8 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook, inject_by_name, replace_by_text
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import inject_by_name, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 

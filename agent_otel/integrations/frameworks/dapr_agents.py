@@ -6,17 +6,15 @@ executor turns what a tool raises into text, after the tool has wrapped it in an
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, listed, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "dapr-agents",

@@ -17,7 +17,7 @@ from types import FrameType, FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, listed, reworded, text, traceback_of
+from agent_otel.core.plain import fields, is_named, listed, reworded, text, traceback_of
 from agent_otel.core.types import (
     NOT_HERE,
     PRODUCED,
@@ -31,8 +31,9 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.frameworks.dspy_native_calls import CALLS
-from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.reader_functions import inject_by_name, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
@@ -101,10 +102,6 @@ def _call(invocation: Invocation) -> ToolCall | None:
     return ToolCall(tool.name, invocation.kwargs, is_agent=is_named(tool.func, "Module"))
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValueError", "TypeError") and is_raised_within(error, "dspy")
-
-
 def _is_ours(frame: FrameType) -> bool:
     return _module(frame.f_globals).startswith("agent_otel.")
 
@@ -163,7 +160,7 @@ tool = ToolReader(
     PRODUCED,
     _call,
     ToolResult,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("dspy", "ValueError", "TypeError"),
     failure_text=_told,
     replace=_replace,
     parameters=_parameters,

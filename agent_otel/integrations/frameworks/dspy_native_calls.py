@@ -12,16 +12,14 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import signatures
 from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
-from agent_otel.core.plain import cause_of, fields, is_dict, is_empty, is_named, is_raised_within, listed, text
-from agent_otel.core.types import NOT_HERE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_dict, is_empty, listed, text
+from agent_otel.core.types import NOT_HERE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door
+from agent_otel.integrations.reader_functions import cause_behind, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from types import FrameType
-
-    from agent_otel.core.types import Invocation, Replacement
 
 CALLS = Site(
     Candidate("dspy.adapters.types.tool", Wrap("ToolCalls.ToolCall.execute", "execute")),
@@ -65,16 +63,6 @@ def _call(invocation: Invocation) -> ToolCall | None:
     return None if _function(invocation) is None else ToolCall(asked.name, asked.args, text(asked.id))
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return the function's own exception, of which the framework makes one with its text."""
-    return (cause_of(error) if is_named(error, "RuntimeError") else None) or error
-
-
-def _is_refusal(error: BaseException) -> bool:
-    cause = _cause(error)
-    return is_named(cause, "TypeError") and is_raised_within(cause, "dspy")
-
-
 def _replace(_: Any, __: Replacement, ___: Invocation) -> Any:
     """Return no replacement: the program computes with the result."""
     return NOT_HERE
@@ -82,26 +70,20 @@ def _replace(_: Any, __: Replacement, ___: Invocation) -> Any:
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     """Put arguments behind those of the model."""
-    invocation.put(0, "functions", {text(invocation.instance.name): _with(_function(invocation), values)})
+    name, function = text(invocation.instance.name), _function(invocation)
+    invocation.put(0, "functions", {name: lambda **arguments: function(**{**arguments, **values})})
     return True
 
 
-def _with(function: Callable[..., Any], values: dict[str, Any]) -> Callable[..., Any]:
-    return lambda **arguments: function(**{**arguments, **values})
-
-
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return signatures.parameter_names(_function(invocation))
-
-
+_cause = cause_behind("RuntimeError")  # which the framework makes of the function's own exception
 _executed = ToolReader(
     PRODUCED,
     _call,
     ToolResult,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("dspy", "TypeError", cause=_cause),
     cause=_cause,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: signatures.parameter_names(_function(invocation)),
     inject=_inject,
 )
 

@@ -12,15 +12,13 @@ The entry is in ``mcp.py``.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core.plain import fields, listed, text
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp_server
-from agent_otel.integrations.hooks import Hook, Within, replace_by_text
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
+from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.reader_functions import inject_into, replace_by_text
 
 #: The ids of the calls of a model's turn, by id() of their arguments.
 _turn: Within[dict[int, str | None]] = Within("agent_otel_fastmcp_sampling")
@@ -47,11 +45,6 @@ def _sampled(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(0, "arguments", {**fields(invocation.arg(0, "arguments")), **values})
-    return True
-
-
 def _queued(invocation: Invocation) -> ToolCall | None:
     return mcp_server.call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments"))
 
@@ -69,4 +62,4 @@ def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
 injected = ToolReader(PRODUCED, _injected, mcp_server.tool_result, replace=mcp_server.replace_tool_result)
 task = ToolReader(PRODUCED, _queued, _no_result, replace=_refuse)
 sampling = Hook(_asked, lambda *_: None, _turn)
-sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=replace_by_text, inject=_inject)
+sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=replace_by_text, inject=inject_into(0, "arguments"))

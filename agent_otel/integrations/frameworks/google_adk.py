@@ -22,6 +22,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook, Passing
+from agent_otel.integrations.reader_functions import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.google_adk_sessions import SESSIONS
 
@@ -153,12 +154,6 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return {"result": replacement.text} if is_dict(value) else replacement.text
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Put arguments into a copy: the kit's own spans and callbacks have the model's."""
-    invocation.put(1, "args", {**fields(invocation.arg(1, "args")), **values})
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(invocation.arg(1, "args")))
 
@@ -194,11 +189,7 @@ def _live(invocation: Invocation) -> None:
         handler.handler_deferred()
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    """Return True for the exception by which a workflow waits for a human: it is no error."""
-    return is_named(error, "NodeInterruptedError")
-
-
+_is_control_flow = raises("NodeInterruptedError")  # by which a workflow waits for a human
 call_tool = ToolReader(
     PRODUCED,
     _tool_call,
@@ -207,7 +198,7 @@ call_tool = ToolReader(
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(1, "args"),  # the kit's own spans and callbacks have the model's
 )
 tool_node = ToolReader(PRODUCED, _node_call, _node_result, is_control_flow=_is_control_flow, replace=_replace)
 _error_answer = ToolReader(HANDED_BACK, _tool_call, _answer, replace=_replace_answer)

@@ -13,14 +13,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, text
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from agent_otel.core.types import Invocation, Replacement
 
 _NAME = "execute_code"
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import context_of, fields, is_named, sole
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.reader_functions import inject_into
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_otel.core.types import Invocation, Replacement
 
 
 def _call(invocation: Invocation) -> ToolCall:
@@ -48,11 +47,6 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return replacement.text
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(0, "args", {**fields(invocation.arg(0, "args")), **values})
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(_call(invocation).arguments))
 
@@ -65,5 +59,5 @@ invoke = ToolReader(
     cause=_cause,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(0, "args"),
 )

@@ -10,18 +10,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import cause_of, is_empty, is_named, is_raised_within, listed, properties, text
-from agent_otel.core.types import (
-    LEFT_ALONE,
-    NOT_HERE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
-from agent_otel.integrations.hooks import Hook, inject_by_name
+from agent_otel.core.plain import is_empty, is_named, listed, properties, text
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
@@ -60,19 +52,9 @@ def _call(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, asked.arguments, asked.id)
 
 
-def _cause(error: BaseException) -> BaseException:
-    cause = cause_of(error) if is_named(error, "ToolInvocationError") else None
-    return error if cause is None else cause
-
-
 def _failure_text(error: BaseException) -> Any:
     """Return the text that the framework gives the model, where it does not raise the exception."""
     return next(map(text, error.args), None) if is_named(error, "ToolInvocationError") else None
-
-
-def _is_refusal(error: BaseException) -> bool:
-    cause = _cause(error)
-    return is_named(cause, "TypeError") and is_raised_within(cause, "haystack")
 
 
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -93,11 +75,12 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(invocation.instance.parameters)
 
 
+_cause = cause_behind("ToolInvocationError")
 tool = ToolReader(
     PRODUCED,
     _call,
     ToolResult,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("haystack", "TypeError", cause=_cause),
     cause=_cause,
     failure_text=_failure_text,
     replace=_replace,

@@ -15,11 +15,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_raised_within, text
+from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
 from agent_otel.integrations.frameworks.offloaders import of_deepagents
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -209,22 +210,14 @@ def _tool_message(output: Any) -> Any:
     return None
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    """Interrupts and commands to a parent graph are raised through tools and are no errors."""
-    return is_named(error, "GraphBubbleUp")
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "langchain_core", "langgraph")
-
-
+_is_control_flow = raises("GraphBubbleUp")  # interrupts, and commands to a parent graph
 run = ToolReader(
     PRODUCED,
     _run_call,
     read_result,
     opened_by="langchain",
     is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within(("langchain_core", "langgraph"), "ValidationError"),
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
     parameters=_parameters,

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, text
-from agent_otel.core.types import AgentRun, RunReader
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
+from agent_otel.core.types import AgentRun, Invocation, RunReader
 
 #: The name of a graph that the program gave none.
 _UNNAMED = "LangGraph"

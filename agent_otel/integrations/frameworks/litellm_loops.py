@@ -1,7 +1,6 @@
-"""Loops in which LiteLLM has the model's calls made; the entry is in ``model_sdks/litellm.py``.
+"""LiteLLM's loop, ``run_tool_loop``; the entry is in ``model_sdks/litellm.py``.
 
-``run_tool_loop`` gets a function of the program that makes each call and returns the message of the tool. The harness
-``TOOL_LOOP`` calls functions of the program itself, and makes a text of what they return or raise.
+It gets a function of the program that makes each call and returns the message of the tool.
 """
 
 from __future__ import annotations
@@ -9,16 +8,15 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_dict, is_named, is_raised_within, text
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.plain import fields, is_dict, text
+from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrappers
-from agent_otel.integrations.hooks import Hook, replace_by_text
+from agent_otel.integrations.frameworks import litellm_harness
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_otel.core.types import Invocation, Replacement
 
 _ADAPTER = "frameworks.litellm_loops"
 _FIRST = "1.106"
@@ -26,11 +24,7 @@ _LOOPS = (Wrap("run_tool_loop", "looping"), Wrap("arun_tool_loop", "looping_asyn
 LOOPS = (
     Site(Candidate("litellm.tool_loop", *_LOOPS), minimum=_FIRST, adapter=_ADAPTER),
     Site(Candidate("litellm", *_LOOPS), minimum=_FIRST, adapter=_ADAPTER),  # imported before the switch is on
-    Site(
-        Candidate("litellm.harness.handlers.tool_loop_handler", Wrap("_execute_tool", "function")),
-        minimum=_FIRST,
-        adapter=_ADAPTER,
-    ),
+    litellm_harness.LOOP,
 )
 
 
@@ -93,31 +87,3 @@ def _around(reader: ToolReader) -> Hook:
 
 looping = _around(_asked)
 looping_async = _around(_asked_async)
-
-
-def _call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.arg(0, "tool").name, invocation.arg(1, "arguments"))
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "litellm")
-
-
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(1, "arguments", {**fields(invocation.arg(1, "arguments")), **values})
-    return True
-
-
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.arg(0, "tool").args_model.model_fields))
-
-
-function = ToolReader(
-    PRODUCED,
-    _call,
-    ToolResult,
-    is_refusal=_is_refusal,
-    replace=replace_by_text,
-    parameters=_parameters,
-    inject=_inject,
-)

@@ -1,7 +1,6 @@
 """LiveKit Agents, in speech and in text.
 
-Produced is read where a session's executor runs a tool. The text for the model is made of its result behind that, and
-read in the request.
+Produced is read where a session's executor runs a tool. The text for the model, made later, is read in the request.
 """
 
 from __future__ import annotations
@@ -11,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import signatures
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.reader_functions import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "livekit-agents",
@@ -71,10 +69,6 @@ def _executed(answer: Any) -> ToolResult:
     return ToolResult(getattr(answer.fnc_call_out, "output", None), raised=True)
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, "StopResponse")
-
-
 def _is_refusal(error: BaseException) -> bool:
     """Return True for arguments that do not fit: the framework raises before it calls the tool."""
     return is_named(error, "ToolError") and (text(getattr(error, "message", None)) or "").startswith(_INVALID)
@@ -85,19 +79,13 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return replacement.text if value is None or is_text(value) or type(value) in _DATA else LEFT_ALONE
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.kwargs = {**invocation.kwargs, "raw_arguments": {**invocation.kwargs["raw_arguments"], **values}}
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     tool = invocation.kwargs["tool"]
     schema = fields(getattr(tool.info, "raw_schema", None))
-    if schema:
-        return properties(schema.get("parameters"))
-    return signatures.parameter_names(tool)
+    return properties(schema.get("parameters")) if schema else signatures.parameter_names(tool)
 
 
+_is_control_flow = raises("StopResponse")
 execute = ToolReader(
     PRODUCED,
     _call,
@@ -106,7 +94,7 @@ execute = ToolReader(
     is_refusal=_is_refusal,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(0, "raw_arguments"),  # by name alone
     also_timed_by=("livekit.agents.telemetry.otel_metrics:_genai_execute_tool_duration",),
 )
 executed = ToolReader(PRODUCED, _executed_call, _executed, is_control_flow=_is_control_flow)

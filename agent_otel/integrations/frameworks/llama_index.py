@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -22,6 +22,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.reader_functions import inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.llama_index_contexts import CONTEXTS, name_of
 from agent_otel.semconv import TOOL_ERROR
@@ -153,24 +154,12 @@ def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> A
     return changed
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(2, "tool_input", {**fields(invocation.arg(2, "tool_input")), **values})
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     return _properties(invocation.arg(1, "tool").metadata)
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    """Return True for the exception by which a tool waits for an event, behind which the step runs again."""
-    return is_named(error, "WaitingForEvent")
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "TypeError") and is_raised_within(error, "llama_index")
-
-
+_is_refusal = raises_within("llama_index", "TypeError")
+_is_control_flow = raises("WaitingForEvent")  # by which a tool waits; behind it the step runs again
 inner = ToolReader(
     PRODUCED,
     _inner_call,
@@ -180,7 +169,7 @@ inner = ToolReader(
     is_refusal=_is_refusal,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(2, "tool_input"),
     also_timed_by=("opentelemetry.instrumentation.genai.llama_index:LlamaIndexInstrumentor",),
 )
 outer = ToolReader(HANDED_BACK, _outer_call, _handed_back, inner, is_control_flow=_is_control_flow)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, properties, sole, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks import mcp_calls
 from agent_otel.integrations.frameworks.mcp_connections import of_client
 from agent_otel.integrations.hooks import Hook
@@ -25,8 +25,6 @@ from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-    from agent_otel.core.types import Replacement
 
 ENTRY = Integration(
     "mcp",

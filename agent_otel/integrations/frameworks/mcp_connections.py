@@ -15,14 +15,12 @@ from weakref import WeakKeyDictionary
 
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.plain import fields, text
-from agent_otel.core.types import McpCall
+from agent_otel.core.types import Invocation, McpCall
 from agent_otel.integrations.hooks import Hook
 from agent_otel.semconv import PIPE, TCP
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from agent_otel.core.types import Invocation
 
 _SESSION_ID = "mcp-session-id"
 
@@ -52,18 +50,6 @@ def _open(connection: _Connection) -> None:
     _opened.set(connection)
 
 
-def _piping(_: Invocation) -> None:
-    _open(_Connection(PIPE))
-
-
-def _requesting(invocation: Invocation) -> None:
-    _open(_Connection(TCP, weakref.ref(invocation.instance)))
-
-
-def _subscribing(_: Invocation) -> None:
-    _open(_Connection(TCP))
-
-
 def _beginning(invocation: Invocation) -> None:
     """Give a session the connection that has opened for it; an in-memory one has none."""
     connection = _opened.get()
@@ -80,11 +66,6 @@ def _introduced(invocation: Invocation, answer: Any, error: BaseException | None
         _names[invocation.instance] = name
 
 
-def _server_name(session: Any) -> str | None:
-    """Return what a session's server calls itself; one of mcp 2 may have asked for that in another way."""
-    return _names.get(session) or text(fields(fields(session).get("_discover_server_info")).get("name"))
-
-
 def _serving(_: Invocation) -> None:
     if not _served:
         _served.append(PIPE)
@@ -96,7 +77,9 @@ def of_client(client: Any) -> McpCall:
     session = known.get("_session", fields(known.get("_session_state")).get("session", client))
     connection = _UNKNOWN if session is None else _sessions.get(session, _UNKNOWN)
     owner = None if connection.owner is None else connection.owner()
-    server = None if session is None else _server_name(session)
+    # A session of mcp 2 may have asked for the server's name in another way.
+    asked = fields(fields(session).get("_discover_server_info"))
+    server = None if session is None else _names.get(session) or text(asked.get("name"))
     return McpCall(text(fields(owner).get("session_id")), connection.transport, server)
 
 
@@ -108,9 +91,9 @@ def of_server(message: Any) -> McpCall:
     return McpCall(text(request.headers.get(_SESSION_ID)), TCP)
 
 
-piping = Hook(_piping)
-requesting = Hook(_requesting)
-subscribing = Hook(_subscribing)
+piping = Hook(lambda _: _open(_Connection(PIPE)))
+requesting = Hook(lambda invocation: _open(_Connection(TCP, weakref.ref(invocation.instance))))
+subscribing = Hook(lambda _: _open(_Connection(TCP)))
 beginning = Hook(_beginning)
 introduced = Hook(after=_introduced)
 serving = Hook(_serving)

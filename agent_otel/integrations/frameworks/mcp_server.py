@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_raised_within, is_text, properties, text
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, properties, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -33,6 +33,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.frameworks import mcp, mcp_calls, mcp_connections, mcp_listing
 from agent_otel.integrations.hooks import Hook, Passing
+from agent_otel.integrations.reader_functions import inject_into, raises_within
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -193,11 +194,6 @@ def _tool_parameters(invocation: Invocation) -> Iterable[str]:
     return properties(fields(invocation.instance).get("parameters"))
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(0, "arguments", {**fields(invocation.arg(0, "arguments")), **values})
-    return True
-
-
 def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> bool:
     asked = invocation.arg(1, "req")
     arguments = {**fields(asked.params.arguments), **values}
@@ -233,16 +229,12 @@ composing = Hook(_composing)
 serialising = Hook(_serialising)
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "fastmcp")
-
-
 tool = ToolReader(
     PRODUCED,
     _tool,
     tool_result,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("fastmcp", "ValidationError"),
     replace=replace_tool_result,
     parameters=_tool_parameters,
-    inject=_inject,
+    inject=inject_into(0, "arguments"),
 )

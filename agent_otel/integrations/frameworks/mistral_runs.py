@@ -7,18 +7,18 @@ Produced is read at ``create_function_result``, which returns the entry that the
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.captured_content import hide_in, without
-from agent_otel.core.plain import context_of, fields, is_named, properties, text
+from agent_otel.core.captured_content import hiding
+from agent_otel.core.plain import context_of, fields, properties, text
 from agent_otel.core.types import PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.reader_functions import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -55,11 +55,6 @@ def _result(entry: Any) -> ToolResult:
     return ToolResult(result)
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return the function's own exception, within which the context has raised its own."""
-    return (context_of(error) if is_named(error, "RunException") else None) or error
-
-
 def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
     asked = invocation.arg(0, "function_call")
     models = sys.modules[type(asked).__module__.rpartition(".")[0]]
@@ -72,35 +67,9 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     name = next((each for each in _FUNCTIONS if each in fields(tool)), None)
     if name is None:
         return False
-    invocation.put(1, "run_tool", dataclasses.replace(tool, **{name: _with(fields(tool)[name], values)}))
+    function = hiding(fields(tool)[name], values, handler.injected() or {})
+    invocation.put(1, "run_tool", dataclasses.replace(tool, **{name: function}))
     return True
-
-
-def _with(function: Callable[..., Any], values: dict[str, Any]) -> Callable[..., Any]:
-    """Return a function that gets the values, and shows them in neither its result nor its exception."""
-    injected = handler.injected() or {}
-
-    def call(**arguments: Any) -> Any:
-        try:
-            result = function(**{**arguments, **values})
-        except Exception as error:
-            hide_in(error, injected)
-            raise
-        return _awaited(result, injected) if inspect.isawaitable(result) else _shown(result, injected)
-
-    return call
-
-
-async def _awaited(result: Awaitable[Any], injected: dict[str, Any]) -> Any:
-    try:
-        return _shown(await result, injected)
-    except Exception as error:
-        hide_in(error, injected)
-        raise
-
-
-def _shown(result: Any, injected: dict[str, Any]) -> Any:
-    return without(result, injected) if type(result) is str else result
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -108,10 +77,13 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(definition.get("parameters"))
 
 
-def _run(_: Invocation) -> AgentRun:
-    """Read a run; it has no name."""
-    return AgentRun()
-
-
-called = ToolReader(PRODUCED, _call, _result, cause=_cause, replace=_replace, parameters=_parameters, inject=_inject)
-conversation_run = RunReader(_run)
+called = ToolReader(
+    PRODUCED,
+    _call,
+    _result,
+    cause=cause_behind("RunException", of=context_of),  # the context raises its own within the function's exception
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
+conversation_run = RunReader(lambda _: AgentRun())  # it has no name

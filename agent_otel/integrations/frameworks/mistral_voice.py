@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import is_dict, is_named, is_raised_within, properties, text
-from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import replace_by_text
+from agent_otel.core.plain import is_dict, properties, text
+from agent_otel.core.types import PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.reader_functions import raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from agent_otel.core.types import Invocation
 
 VOICE = Site(
     Candidate("mistralai.extra.voice_agents.tools", Wrap("FunctionHandler.invoke", "invoke")),
@@ -28,10 +26,6 @@ VOICE = Site(
 
 def _call(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, text(invocation.arg(0, "raw_arguments")) or {})
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ValidationError") and is_raised_within(error, "mistralai")
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
@@ -51,7 +45,7 @@ invoke = ToolReader(
     PRODUCED,
     _call,
     ToolResult,
-    is_refusal=_is_refusal,
+    is_refusal=raises_within("mistralai", "ValidationError"),
     replace=replace_by_text,
     parameters=_parameters,
     inject=_inject,

@@ -9,16 +9,13 @@ of its own in place of it, as a call gets that a human rejects. The entry is in 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
 
 _MODULE = "agents.run_internal.tool_actions"
 _SHARED = tuple(Wrap(f"{kind}Action.execute", "action") for kind in ("Shell", "LocalShell", "ApplyPatch", "Computer"))

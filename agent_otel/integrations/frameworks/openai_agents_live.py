@@ -5,13 +5,10 @@ The entry is in ``openai_agents.py``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from agent_otel.core.types import LEFT_ALONE
+from agent_otel.core.types import LEFT_ALONE, Invocation, Replacement
 from agent_otel.integrations.frameworks import openai_agents
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Replacement
 
 
 def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:

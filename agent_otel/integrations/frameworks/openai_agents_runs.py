@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core.plain import text
-from agent_otel.core.types import AgentRun, RunReader
+from agent_otel.core.types import AgentRun, Invocation, RunReader
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 RUNS = Site(
     Candidate("agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))),

@@ -14,7 +14,7 @@ from agent_otel._internal import errors
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import handler
 from agent_otel.core.plain import text
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door, Passing
 from agent_otel.integrations.left_results import AroundVisit
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -22,8 +22,6 @@ from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
     "pipecat",

@@ -24,6 +24,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.reader_functions import raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
@@ -89,10 +90,6 @@ def _result(value: Any) -> ToolResult:
     return ToolResult("" if value is None else value, structured)
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, *_CONTROL_FLOW)
-
-
 def _is_refusal(error: BaseException) -> bool:
     """Return True for what the validators have found: it has no cause, unlike the exception for a tool's own retry.
 
@@ -142,6 +139,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(_validated(invocation).tool.tool_def.parameters_json_schema)
 
 
+_is_control_flow = raises(*_CONTROL_FLOW)
 raw_execute = ToolReader(
     PRODUCED,
     _call,

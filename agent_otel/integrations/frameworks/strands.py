@@ -28,6 +28,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.frameworks.offloaders import of_strands
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.reader_functions import raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.strands_sessions import SESSIONS
 from agent_otel.semconv import TOOL_ERROR
@@ -143,14 +144,11 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(_run_call(invocation).arguments))
 
 
-def _is_control_flow(error: BaseException) -> bool:
-    return is_named(error, "InterruptException")
-
-
 def _is_refusal(error: BaseException) -> bool:
     return is_named(cause_of(error), "ValidationError") and is_raised_within(error, "strands")
 
 
+_is_control_flow = raises("InterruptException")
 run_tool = ToolReader(
     PRODUCED,
     _run_call,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import attributes, fields, is_dict, is_text, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields
 from agent_otel.integrations.frameworks.anthropic_sessions import SESSIONS
@@ -30,7 +30,6 @@ from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core.backpressure import attempt_refused, backpressure
 from agent_otel.core.plain import fields, is_dict, is_named, listed
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.streams import MeasuredStream, with_items
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, ResponseVisit
-    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "azure-ai-inference",
@@ -78,16 +74,12 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return ModelRequest(openai.chat(read), model=read["model"], must_call=openai.must_call(read))
 
 
-def _usage(response: Any) -> Usage | None:
-    return openai.usage(_plain(response))
+def _of_plain(read: Any) -> Any:
+    """Return a function that reads a response, or an item of a stream, as dictionaries."""
+    return lambda value: read(_plain(value))
 
 
-def _asks(response: Any) -> bool | None:
-    return openai.asks(_plain(response))
-
-
-def _ends(update: Any) -> bool:
-    return openai.ends(_plain(update))
+_usage, _asks, _ends = map(_of_plain, (openai.usage, openai.asks, openai.ends))
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
@@ -18,7 +18,6 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(

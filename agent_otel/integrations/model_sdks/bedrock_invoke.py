@@ -11,15 +11,13 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_dict, listed, reworded, text
-from agent_otel.core.types import ModelRequest
+from agent_otel.core.types import ModelRequest, RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import anthropic, openai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-
-    from agent_otel.core.types import RequestPart
 
 OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
 

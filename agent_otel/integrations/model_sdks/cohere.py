@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import attributes, fields, is_named, is_text, listed, reworded, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
@@ -23,8 +23,6 @@ from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-
-    from agent_otel.core.types import Invocation, ResponseVisit
 
 ENTRY = Integration(
     "cohere",

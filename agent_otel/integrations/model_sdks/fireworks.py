@@ -8,15 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields
-from agent_otel.core.types import ModelReader, ModelRequest
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks import anthropic, openai, stainless
 from agent_otel.integrations.model_sdks.stainless import base_client, body_of, reword_body
 from agent_otel.integrations.registry.entries import Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "fireworks",

@@ -5,12 +5,7 @@ The entry is in ``frameworks/google_adk.py``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from agent_otel.core.types import ModelReader, ModelRequest
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 
 
 def _request(invocation: Invocation) -> ModelRequest:

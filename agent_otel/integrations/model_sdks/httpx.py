@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import model_request
 from agent_otel.core.plain import fields, text
-from agent_otel.core.types import ModelReader, ModelRequest
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import follow
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 _SETTING = "AGENT_OTEL_HTTPX"

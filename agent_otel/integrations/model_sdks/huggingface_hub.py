@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core.plain import given, text
-from agent_otel.core.types import Exchange, ModelReader, ModelRequest
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "huggingface-hub",

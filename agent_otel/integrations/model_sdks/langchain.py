@@ -15,7 +15,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import attributes, fields, identity, is_empty, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.hooks import Hook
@@ -24,7 +24,6 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 _KINDS = {

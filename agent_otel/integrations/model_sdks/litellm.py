@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.frameworks.litellm_loops import LOOPS
@@ -26,7 +26,6 @@ from agent_otel.integrations.streams import MeasuredStream, with_items
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.core.types import ResponseVisit
     from agent_otel.core.usage import Usage
 
 ENTRY = Integration(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import ModelReader, ModelRequest, RequestPart, new_part
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart, new_part
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
@@ -30,7 +30,6 @@ from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENT
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
 
 __all__ = ["ENTRY", "asks", "chat", "delay", "ends", "must_call", "refused", "request", "responses", "usage"]

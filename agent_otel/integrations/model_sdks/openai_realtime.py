@@ -6,17 +6,14 @@ Read at ``send`` of each connection. Realtime keeps the conversation: no request
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_text, listed, text
-from agent_otel.core.types import RequestPart
+from agent_otel.core.types import Invocation, RequestPart
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Site, Wrap
 from agent_otel.semconv import TOOL_RESULTS
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 REALTIME = Site(
     Candidate(

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core.plain import fields, is_dict, is_named, reworded, text
-from agent_otel.core.types import Exchange, Invocation
+from agent_otel.core.types import Exchange, Invocation, ResponseVisit
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate, Wrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from agent_otel.core.types import ResponseVisit
 
 _RAW = "X-Stainless-Raw-Response"
 _RESPONSES = ("LegacyAPIResponse", "APIResponse", "AsyncAPIResponse")

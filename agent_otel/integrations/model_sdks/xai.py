@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import fields, is_named, listed
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
@@ -25,8 +25,6 @@ from agent_otel.semconv import ASSISTANT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from agent_otel.core.types import ResponseVisit
 
 ENTRY = Integration(
     "xai-sdk",

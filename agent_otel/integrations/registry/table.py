@@ -241,7 +241,7 @@ INTEGRATIONS = (
         Site(Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')), adapter='model_sdks.litellm'),
         Site(Candidate('litellm.tool_loop', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), adapter='frameworks.litellm_loops', minimum='1.106'),
         Site(Candidate('litellm', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), adapter='frameworks.litellm_loops', minimum='1.106'),
-        Site(Candidate('litellm.harness.handlers.tool_loop_handler', Wrap('_execute_tool', 'function')), adapter='frameworks.litellm_loops', minimum='1.106'),
+        Site(Candidate('litellm.harness.handlers.tool_loop_handler', Wrap('_execute_tool', 'function')), adapter='frameworks.litellm_harness', minimum='1.106'),
     )),
     Integration('mistralai', distribution='mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
         Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),

@@ -10,20 +10,17 @@ workflow there is the runtime of the ARN, so that no payload counts twice for on
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from agent_otel._internal import errors
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import fields, is_text, text
-from agent_otel.core.types import Payload, Step
+from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes import agentcore_memory
 from agent_otel.semconv import INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "bedrock-agentcore",

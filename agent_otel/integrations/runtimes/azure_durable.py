@@ -14,17 +14,14 @@ from __future__ import annotations
 import sys
 from collections import OrderedDict
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of, fields, text
-from agent_otel.core.types import Payload, Step, StepOutcome
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 _WORKER = "azure_functions_runtime.handle_event"
 

@@ -7,18 +7,14 @@ The entry is in ``frameworks/dapr_agents.py``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import is_text
-from agent_otel.core.types import Payload
+from agent_otel.core.types import Invocation, Payload
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
-
 
 # Bytes of the entries that were refused last, by key: the same is sent again up to thirty times.
 _refused: dict[str, int] = {}

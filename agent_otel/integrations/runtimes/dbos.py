@@ -11,17 +11,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from agent_otel.core import execution_context, handler, step_handler, step_visit
-from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "dbos",

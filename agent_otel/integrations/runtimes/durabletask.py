@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import handler, payload_cap
-from agent_otel.core.types import StepReader
+from agent_otel.core.types import Invocation, Step, StepReader
 from agent_otel.integrations.hooks import Flag, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Step
 
 ENTRY = Integration(
     "durabletask",

@@ -61,20 +61,14 @@ def _finish(action: Any, outcome: StepOutcome) -> None:
         visit.finish(outcome)
 
 
-# --- a task -----------------------------------------------------------------------------------------------------------
-
-
-def _step(task: Any, action: Any) -> Step:
-    return Step(_RUNTIME, task.name, task.workflow.name, action.workflow_run_id, action.retry_count + 1)
-
-
 def _calling(invocation: Invocation) -> Any:
-    action = invocation.arg(0, "ctx").action
+    task, action = invocation.instance, invocation.arg(0, "ctx").action
     if action.key not in _begun:
         return None
     # The engine's instrumentation adds it where a run is started.
     durable_runs.propagated(action.workflow_run_id, fields(action.additional_metadata).get("traceparent"))
-    visit = step_handler.begin_step(_step(invocation.instance, action))
+    step = Step(_RUNTIME, task.name, task.workflow.name, action.workflow_run_id, action.retry_count + 1)
+    visit = step_handler.begin_step(step)
     if visit is None:
         return None
     if (action.durable_task_invocation_count or 1) == 1:  # a durable task that was put away begins again with the same
@@ -95,12 +89,9 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
 def _serialised(_: Invocation, text: Any, error: Any) -> None:
     """Report the serialised output; an output that is no JSON object is an error of the task."""
     action = _action.get()
-    if action is None:
-        return
-    carried = None
-    if text:
-        carried = Payload(OUTPUT, handler.text_bytes(text), text)
-    _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
+    if action is not None:
+        carried = Payload(OUTPUT, handler.text_bytes(text), text) if text else None
+        _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
 
 
 step_run = Hook(_beginning, _over, within=_action)

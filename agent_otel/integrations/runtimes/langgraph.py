@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import step_handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_text, modules_of
-from agent_otel.core.types import Payload, Step
+from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
@@ -23,8 +23,6 @@ from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "langgraph",

@@ -12,17 +12,14 @@ from __future__ import annotations
 import re
 import sys
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import class_of, identity, is_empty
-from agent_otel.core.types import Payload, Step, StepOutcome
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import INPUT, OUTPUT
-
-if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
 
 ENTRY = Integration(
     "prefect",

@@ -19,15 +19,13 @@ from agent_otel.core import execution_context, step_handler
 from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
-from agent_otel.core.types import Payload, Step, StepOutcome, StepReader
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation
-
     _Key = tuple[str | None, int | None]
 
 ENTRY = Integration(

@@ -6,6 +6,7 @@ files and objects. The entry is in ``frameworks/strands.py``.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 from typing import TYPE_CHECKING, Any
@@ -19,37 +20,27 @@ from agent_otel.semconv import HISTORY, STATE
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation
 
-_ADAPTER = "runtimes.strands_sessions"
 _RUNTIME = "strands"
 _MESSAGE = "message_"
-_S3 = "S3SessionManager"
 
-SESSIONS = (
-    Site(
-        Candidate(
-            "strands.session.repository_session_manager",
-            Wrap("RepositorySessionManager.append_message", "appended"),
-            Wrap("RepositorySessionManager.initialize", "read"),
-        ),
-        adapter=_ADAPTER,
+_FUNCTIONS = (
+    Candidate(
+        "strands.session.repository_session_manager",
+        Wrap("RepositorySessionManager.append_message", "appended"),
+        Wrap("RepositorySessionManager.initialize", "read"),
     ),
-    Site(
-        Candidate(
-            "strands.session.file_session_manager",
-            Wrap("FileSessionManager._write_file", "written"),
-            Wrap("FileSessionManager._read_file", "loaded"),
-        ),
-        adapter=_ADAPTER,
+    Candidate(
+        "strands.session.file_session_manager",
+        Wrap("FileSessionManager._write_file", "written"),
+        Wrap("FileSessionManager._read_file", "loaded"),
     ),
-    Site(
-        Candidate(
-            "strands.session.s3_session_manager",
-            Wrap(f"{_S3}._write_s3_object", "put"),
-            Wrap(f"{_S3}.list_messages", "messages"),
-        ),
-        adapter=_ADAPTER,
+    Candidate(
+        "strands.session.s3_session_manager",
+        Wrap("S3SessionManager._write_s3_object", "put"),
+        Wrap("S3SessionManager.list_messages", "messages"),
     ),
 )
+SESSIONS = tuple(Site(candidate, adapter="runtimes.strands_sessions") for candidate in _FUNCTIONS)
 
 
 def _appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
@@ -69,19 +60,11 @@ def _report(invocation: Invocation, agent: Any, direction: str, value: Any, erro
         stores.report(_RUNTIME, session, direction, size, value, error=error, is_appended=is_appended, agent=name)
 
 
-def _add(invocation: Invocation, error: BaseException | None, *, is_read: bool) -> None:
+def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read: bool) -> None:
     """Add the bytes of a message's file."""
     path, transfer = invocation.arg(0, "path"), stores.open_transfer.get()
     if error is None and transfer is not None and transfer.is_read == is_read:
         transfer.bytes += os.path.getsize(path) if os.path.basename(path).startswith(_MESSAGE) else 0  # noqa: PTH119, PTH202 - a text
-
-
-def _written(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    _add(invocation, error, is_read=False)
-
-
-def _loaded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    _add(invocation, error, is_read=True)
 
 
 def _put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
@@ -102,7 +85,7 @@ def _object(message: Any) -> str:
 
 appended = Hook(stores.begin, _appended, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _restored, within=stores.open_transfer)
-written = Hook(after=_written)
-loaded = Hook(after=_loaded)
+written = Hook(after=functools.partial(_add, is_read=False))
+loaded = Hook(after=functools.partial(_add, is_read=True))
 put = Hook(after=_put)
 messages = Hook(after=_messages)

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, step_handler
-from agent_otel.core.types import Payload, Step, StepOutcome
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.recent import Recent
@@ -21,8 +21,6 @@ from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-    from agent_otel.core.types import Invocation
 
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000

@@ -1,0 +1,63 @@
+"""Functions of tool readers that several adapters have: whose an exception is, and how arguments are injected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.core.types import Invocation, Replacement
+
+
+def raises(*classes: str) -> Callable[[BaseException], bool]:
+    """Return a function that returns true for an exception of a class with one of these names."""
+    return lambda error: is_named(error, *classes)
+
+
+def raises_within(
+    packages: str | tuple[str, ...],
+    *classes: str,
+    cause: Callable[[BaseException], BaseException | None] = lambda error: error,
+) -> Callable[[BaseException], bool]:
+    """Return a function that returns true for an exception of such a class that these packages raise, and no handler.
+
+    With ``cause``, the exception that this function returns for another one is of the class.
+    """
+    names = (packages,) if isinstance(packages, str) else packages
+
+    def is_theirs(error: BaseException) -> bool:
+        own = cause(error)
+        return own is not None and is_named(own, *classes) and is_raised_within(own, *names)
+
+    return is_theirs
+
+
+def cause_behind(
+    *classes: str, of: Callable[[BaseException], BaseException | None] = cause_of
+) -> Callable[[BaseException], BaseException]:
+    """Return a function that returns the cause of an exception of such a class, and any other exception itself."""
+    return lambda error: (of(error) if is_named(error, *classes) else None) or error
+
+
+def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Add injected arguments to a call whose function takes them by name; return true."""
+    invocation.kwargs = {**invocation.kwargs, **values}
+    return True
+
+
+def inject_into(position: int, name: str) -> Callable[[Invocation, dict[str, Any]], bool]:
+    """Return a function that adds injected arguments to a copy of the dictionary that a function takes them in."""
+
+    def inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+        invocation.put(position, name, {**fields(invocation.arg(position, name)), **values})
+        return True
+
+    return inject
+
+
+def replace_by_text(_: Any, replacement: Replacement, __: Invocation) -> str:
+    """Return the text of a replacement, for a function that returns a text, or a value of which one is made."""
+    return replacement.text
