@@ -135,6 +135,13 @@ def made_from(name: str) -> Path:
     return FOLDER / (f"{name}.matrix" if name in other else name) / "made-from"
 
 
+def python_of(name: str) -> tuple[int, ...]:
+    """Return the version of Python that a row asks for, or that `scripts/matrix` does; else the one that runs this."""
+    other = json.loads(os.environ.get(OTHER, "{}"))
+    asked = (other.get(name) or rows()[name]).get("python")
+    return tuple(map(int, asked.split("."))) if asked else sys.version_info[:2]
+
+
 def environment(name: str) -> Environment:
     """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
     other = json.loads(os.environ.get(OTHER, "{}"))

@@ -167,7 +167,7 @@ INTEGRATIONS = (
         Site(Candidate('pydantic_ai.durable_exec.temporal._toolset', Wrap('FunctionToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
         Site(Candidate('pydantic_ai.mcp', Wrap('MCPToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
     )),
-    Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45', packages=('semantic_kernel',), sites=(
+    Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', packages=('semantic_kernel',), sites=(
         Site(Candidate('semantic_kernel.functions.kernel_function_from_method', Wrap('KernelFunctionFromMethod._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
         Site(Candidate('semantic_kernel.functions.kernel_function_from_prompt', Wrap('KernelFunctionFromPrompt._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
         Site(Candidate('semantic_kernel.kernel', Wrap('Kernel.invoke_function_call', 'function_call')), adapter='frameworks.semantic_kernel'),

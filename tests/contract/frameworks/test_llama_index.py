@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tests.contract.cases import BROKEN, DELEGATED, DELEGATED_BYTES, KEY, KEY_BYTES, WIRE, Case, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.environments import python_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,6 +96,12 @@ class TestLlamaIndex(Delivery):
     }
     waiting: ClassVar = dict.fromkeys(("a model's tool", "a model's tool that raises"), -1)
     run_spans: ClassVar = dict.fromkeys(waiting, "")
+
+    @classmethod
+    def cases(cls) -> dict[str, Case]:
+        """Return the cases; from Python 3.12 on, a workflow's tool goes on behind a run that is cancelled."""
+        left_out = {"cancelled"} if python_of(cls.environment) >= (3, 12) else set()
+        return {name: case for name, case in super().cases().items() if name not in left_out}
 
 
 _WORKFLOW = """
