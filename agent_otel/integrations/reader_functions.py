@@ -39,7 +39,12 @@ def cause_behind(
     *classes: str, of: Callable[[BaseException], BaseException | None] = cause_of
 ) -> Callable[[BaseException], BaseException]:
     """Return a function that returns the cause of an exception of such a class, and any other exception itself."""
-    return lambda error: (of(error) if is_named(error, *classes) else None) or error
+
+    def cause(error: BaseException) -> BaseException:
+        own = of(error) if is_named(error, *classes) else None
+        return error if own is None else own  # whose truth may be code of its own
+
+    return cause
 
 
 def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:

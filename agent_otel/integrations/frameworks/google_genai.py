@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import context_of, fields, is_named, sole
 from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.reader_functions import inject_into
+from agent_otel.integrations.reader_functions import cause_behind, inject_into
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_OF_THE_SDK = "FunctionInvocationError"
 
 
 def _call(invocation: Invocation) -> ToolCall:
@@ -26,18 +28,9 @@ def _result(value: Any) -> ToolResult:
     return ToolResult(sole("result", value))
 
 
-def _is_of_the_sdk(error: BaseException) -> bool:
-    return is_named(error, "FunctionInvocationError")
-
-
-def _cause(error: BaseException) -> BaseException:
-    """Return the function's own exception, within which the SDK has raised its own."""
-    return (context_of(error) if _is_of_the_sdk(error) else None) or error
-
-
 def _told(error: BaseException) -> Any:
     """Read the text that the model gets of the SDK's exception."""
-    return str(error) if _is_of_the_sdk(error) else None
+    return str(error) if is_named(error, _OF_THE_SDK) else None
 
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
@@ -56,7 +49,7 @@ invoke = ToolReader(
     _call,
     _result,
     failure_text=_told,
-    cause=_cause,
+    cause=cause_behind(_OF_THE_SDK, of=context_of),  # the SDK raises its own within the function's exception
     replace=_replace,
     parameters=_parameters,
     inject=inject_into(0, "args"),
