@@ -44,7 +44,7 @@ class Restate(RuntimeContract):
     @contextlib.contextmanager
     def engine(cls, environment: Callable[[str], Environment]) -> Iterator[Json]:
         del environment
-        settings = {"RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT": "100ms"}
+        settings = {"RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT": "1s"}
         if cls.traced:
             settings["RESTATE_TRACING_ENDPOINT"] = "http://127.0.0.1:9/"  # no program listens there
         with starting.or_skip(restate.server(**settings)) as server:
@@ -66,7 +66,7 @@ class Restate(RuntimeContract):
     @classmethod
     def slept(cls) -> Case:
         """The handler says how often it was begun, so that there was a replay."""
-        given = {"n": 1007, "seconds": 0.5}
+        given = {"n": 1007, "seconds": 3.0}
         steps = cls.step("slept", "produce", None, produce(1007)) * 2
         payloads = (*cls.around("slept", given, cls.begun), *steps)
         return Case("slept", given, cls.begun, payloads, (("produce", None),) * 2)
