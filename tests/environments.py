@@ -135,17 +135,21 @@ def made_from(name: str) -> Path:
     return FOLDER / (f"{name}.matrix" if name in other else name) / "made-from"
 
 
+def _row(name: str) -> dict[str, Any]:
+    """Return what an environment is made from: the row, or what `scripts/matrix` puts in its place."""
+    found: dict[str, Any] = json.loads(os.environ.get(OTHER, "{}")).get(name) or rows()[name]
+    return found
+
+
 def python_of(name: str) -> tuple[int, ...]:
     """Return the version of Python that a row asks for, or that `scripts/matrix` does; else the one that runs this."""
-    other = json.loads(os.environ.get(OTHER, "{}"))
-    asked = (other.get(name) or rows()[name]).get("python")
+    asked = _row(name).get("python")
     return tuple(map(int, asked.split("."))) if asked else sys.version_info[:2]
 
 
 def environment(name: str) -> Environment:
     """Return the environment of this row, made if need be; raise UnavailableError when it cannot be."""
-    other = json.loads(os.environ.get(OTHER, "{}"))
-    row = other.get(name) or rows()[name]
+    row = _row(name)
     folder = made_from(name).parent
     requirements = ("--editable", str(ROOT), *row["requirements"])
     interpreter = interpreters.find(row["python"]) if "python" in row else _base()

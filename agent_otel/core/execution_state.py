@@ -156,7 +156,7 @@ class Conversation:
 
 
 #: Direction, activity, and what else separates payloads that are no turns of one another.
-PayloadKind = tuple[str, "str | None", str]
+PayloadKind = tuple[str, str | None, str]
 
 
 class PayloadHistory:

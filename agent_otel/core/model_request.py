@@ -129,12 +129,7 @@ class ModelVisit:
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
-        try:
-            passes = self._passes
-            if passes is None or not passes(item):
-                self.item(item)
-        except Exception:
-            errors.report_error("model_request.response")
+        self.item(item)
         return item
 
     async def aadvance(self, step: Callable[[], Awaitable[Any]]) -> Any:
@@ -151,12 +146,7 @@ class ModelVisit:
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
-        try:
-            passes = self._passes
-            if passes is None or not passes(item):
-                self.item(item)
-        except Exception:
-            errors.report_error("model_request.response")
+        self.item(item)
         return item
 
     def lend(self, request: ModelRequest) -> ModelRequest:
@@ -200,6 +190,9 @@ class ModelVisit:
     def item(self, value: Any) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
         try:
+            passes = self._passes
+            if passes is not None and passes(value):
+                return
             self._read(value)
             self._flows = self._request is None and self._backpressure is None
             reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage

@@ -27,7 +27,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.generators import closing
 from agent_otel.integrations.hooks import Revising
-from agent_otel.integrations.reader_functions import raises
+from agent_otel.integrations.reader_functions import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -155,12 +155,6 @@ def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) 
     return content
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Put arguments behind the validation, into a copy of what it returned."""
-    invocation.put(0, "call_kwargs", {**invocation.arg(0, "call_kwargs"), **values})
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     properties = invocation.instance.parameters().get("properties")
     return tuple(properties) if is_dict(properties) else ()
@@ -174,7 +168,7 @@ invoke = ToolReader(
     is_control_flow=_is_control_flow,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(0, "call_kwargs"),  # what the validation returned
 )
 auto_invoke = ToolReader(
     HANDED_BACK, _auto_call, _handed_back, invoke, is_control_flow=_is_control_flow, replace=_replace_handed_back

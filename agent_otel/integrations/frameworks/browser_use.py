@@ -19,6 +19,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations.reader_functions import inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
 
@@ -113,12 +114,6 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return value.model_copy(update={"extracted_content": replacement.text})
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Put arguments into a copy of the parameters, before they are validated."""
-    invocation.put(1, "params", {**fields(invocation.arg(1, "params")), **values})
-    return True
-
-
 def _parameters(invocation: Invocation) -> Iterable[str]:
     actions = fields(invocation.instance.registry.actions)
     model = actions[invocation.arg(0, "action_name")].param_model
@@ -134,7 +129,7 @@ action = ToolReader(
     failure_text=_failure_text,
     replace=_replace,
     parameters=_parameters,
-    inject=_inject,
+    inject=inject_into(1, "params"),  # before they are validated
 )
 act = ToolReader(HANDED_BACK, _act_call, _handed_back, action, is_awaited=True)
 

@@ -77,9 +77,9 @@ def of_client(client: Any) -> McpCall:
     session = known.get("_session", fields(known.get("_session_state")).get("session", client))
     connection = _UNKNOWN if session is None else _sessions.get(session, _UNKNOWN)
     owner = None if connection.owner is None else connection.owner()
-    # A session of mcp 2 may have asked for the server's name in another way.
-    asked = fields(fields(session).get("_discover_server_info"))
-    server = None if session is None else _names.get(session) or text(asked.get("name"))
+    server = None if session is None else _names.get(session)
+    if server is None:  # a session of mcp 2 may have asked for it in another way
+        server = text(fields(fields(session).get("_discover_server_info")).get("name"))
     return McpCall(text(fields(owner).get("session_id")), connection.transport, server)
 
 

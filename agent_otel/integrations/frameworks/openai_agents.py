@@ -25,6 +25,7 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, T
 from agent_otel.integrations.frameworks.openai_agents_actions import ACTIONS
 from agent_otel.integrations.frameworks.openai_agents_runs import RUNS
 from agent_otel.integrations.hooks import Hook, Passing
+from agent_otel.integrations.reader_functions import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.openai_agents_sessions import SESSIONS
 from agent_otel.semconv import TOOL_ERROR
@@ -175,11 +176,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(_tool(invocation).params_json_schema)
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Return the tool's own exception: the cause of a UserError, unless the SDK itself raised that."""
-    return error.__cause__ if is_named(error, "UserError") and error.__cause__ is not None else error
-
-
 def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ModelBehaviorError") and text_of(error, 40).startswith("Invalid JSON input for tool")
 
@@ -233,6 +229,9 @@ async def _returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     return await wrapped(*invocation.args, **{**invocation.kwargs, "real_result": result})
 
 
+_own = cause_behind("UserError")  # which the SDK makes of a tool's exception, and raises itself, too
+
+
 @errors.guarded("openai_agents.done")
 def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
     error = asyncio.CancelledError() if task.cancelled() else task.exception()
@@ -240,7 +239,7 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
         visit.returned(task.result())
         visit.__exit__(None, None, None)
     else:
-        error = _cause(error)
+        error = _own(error)
         visit.__exit__(type(error), error, None)
 
 

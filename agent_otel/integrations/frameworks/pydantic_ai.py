@@ -24,7 +24,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.reader_functions import raises
+from agent_otel.integrations.reader_functions import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 
 if TYPE_CHECKING:
@@ -191,11 +191,6 @@ def _activity_replace(value: Any, replacement: Replacement, invocation: Invocati
     return value
 
 
-def _activity_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
-    invocation.put(1, "tool_args", {**invocation.arg(1, "tool_args"), **values})
-    return True
-
-
 def _activity_parameters(invocation: Invocation) -> Iterable[str]:
     return properties(invocation.arg(3, "tool").tool_def.parameters_json_schema)
 
@@ -208,7 +203,7 @@ activity = ToolReader(
     failure_text=_activity_told,
     replace=_activity_replace,
     parameters=_activity_parameters,
-    inject=_activity_inject,
+    inject=inject_into(1, "tool_args"),
 )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import fields, given, is_named, is_text, listed, text
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
@@ -19,8 +20,6 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-
-    from agent_otel.core.usage import Usage
 
 INTERACTIONS = Site(
     Candidate(
@@ -73,15 +72,18 @@ def _step(each: Any) -> Iterator[RequestPart]:
         yield RequestPart(ASSISTANT if is_model else USER, said)
 
 
+def _interaction(response: Any) -> Mapping[str, Any]:
+    """Return the fields of an interaction, or of that in an event of a stream."""
+    return fields(given(fields(response).get("interaction"), response))
+
+
 def _usage(response: Any) -> Usage | None:
-    """Return the usage of an interaction, or of an event of a stream that has one."""
-    known = fields(given(fields(response).get("interaction"), response))
-    return read_usage(known.get("usage"))
+    return read_usage(_interaction(response).get("usage"))
 
 
 def _asks(response: Any) -> bool | None:
     """Return whether an interaction asks for a tool call, or an event of a stream begins one."""
-    known = fields(given(fields(response).get("interaction"), response))
+    known = _interaction(response)
     if text(known.get("status")) is not None:
         calls = [step for step in map(fields, listed(known.get("steps"))) if text(step.get("type")) == "function_call"]
         return asks_for(text(call.get("name")) or "tool" for call in calls) if calls else False
@@ -90,7 +92,6 @@ def _asks(response: Any) -> bool | None:
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put a visit around the generator of a stream; return the response."""
     if is_named(response, "Stream", "AsyncStream"):
         response.generator = watched(response.generator, visit)
     return response
