@@ -140,7 +140,8 @@ def without(text: str, injected: dict[str, Any]) -> str:
     """Return a text without the values that a policy has injected: a tool or a framework may repeat them."""
     for value in injected.values():
         if type(value) is str and len(value) >= _SHORTEST_HIDDEN:
-            text = text.replace(value, _HIDDEN).replace(json.dumps(value)[1:-1], _HIDDEN)
+            for written in (value, json.dumps(value)[1:-1], json.dumps(value, ensure_ascii=False)[1:-1]):
+                text = text.replace(written, _HIDDEN)
     return text
 
 

@@ -92,15 +92,20 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, An
 def pay(divided: Divided, totals: Tokens | None, usage: Usage, facts: ModelFacts) -> None:
     """Divide the price of a request among its parts."""
     rates = facts.rates(usage)
-    cost = None if rates is None else rates.cost(usage)
+    if rates is None:
+        if totals is not None:
+            totals.priced(None)
+        return
+    of_input, of_output = rates.cost(usage)
     if totals is not None:
-        totals.priced(None if cost is None else cost.input + cost.output)
-    if cost is None or rates is None or not usage.input:
+        totals.priced(of_input + of_output)
+    in_all, cached, _, _, _, written, audio, _, _ = usage
+    if not in_all:
         return
     shares, series, keys, tokens, remedied = divided
-    mean = cost.input / usage.input
-    if usage.cached or usage.written or usage.audio:
-        costs = by_part(shares, tokens, usage, rates, cost.input)
+    mean = of_input / in_all
+    if cached or written or audio:
+        costs = by_part(shares, tokens, usage, rates, of_input)
     else:
         costs = [mean * count for count in tokens]
     with recording.held:
@@ -123,12 +128,13 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     if not (whole and of_text > 0):
         return [total * count / in_all for count in tokens]
     bytes_of_token = whole / of_text
-    rate = rates.cached / bytes_of_token
+    of_input, of_cached, of_written, _, _, _, _ = rates
+    rate = of_cached / bytes_of_token
     costs = [size * rate for size in sizes]
-    rate = (rates.written - rates.cached if written else rates.input - rates.cached) / bytes_of_token
+    rate = (of_written - of_cached if written else of_input - of_cached) / bytes_of_token
     shares.add_behind(costs, whole - cached * bytes_of_token, rate)
     if written:
-        rate = (rates.input - rates.written) / bytes_of_token
+        rate = (of_input - of_written) / bytes_of_token
         shares.add_behind(costs, whole - (cached + written) * bytes_of_token, rate)
     if others:
         left = max(total - sum(costs), 0.0)

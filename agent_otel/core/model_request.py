@@ -129,6 +129,12 @@ class ModelVisit:
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
+        try:
+            passes = self._passes
+            if passes is not None and passes(item):
+                return item
+        except Exception:
+            errors.report_error("model_request.response")
         self.item(item)
         return item
 
@@ -146,6 +152,12 @@ class ModelVisit:
         finally:
             if not has_item:  # the end, an error or a cancellation
                 self.__exit__(*sys.exc_info())
+        try:
+            passes = self._passes
+            if passes is not None and passes(item):
+                return item
+        except Exception:
+            errors.report_error("model_request.response")
         self.item(item)
         return item
 
@@ -189,10 +201,7 @@ class ModelVisit:
 
     def item(self, value: Any) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
-        try:
-            passes = self._passes
-            if passes is not None and passes(value):
-                return
+        try:  # `advance` passes over most items itself: a call costs a fifth of what one takes
             self._read(value)
             self._flows = self._request is None and self._backpressure is None
             reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage

@@ -68,15 +68,16 @@ class Rates(NamedTuple):
     def cost(self, usage: Usage) -> Cost:
         """Return the cost of a request."""
         total, cached, output, _, _, written, audio, spoken, cached_audio = usage
+        of_input, of_cached, of_written, of_output, of_audio, of_spoken, of_cached_audio = self
         rest = total - cached - written
-        read = rest * self.input + cached * self.cached + written * self.written
-        wrote = output * self.output
-        if audio and self.audio is not None:
-            read += max(min(audio - cached_audio, rest), 0) * (self.audio - self.input)
-        if cached_audio and self.cached_audio is not None:
-            read += min(cached_audio, cached) * (self.cached_audio - self.cached)
-        if spoken and self.spoken is not None:
-            wrote += min(spoken, output) * (self.spoken - self.output)
+        read = rest * of_input + cached * of_cached + written * of_written
+        wrote = output * of_output
+        if audio and of_audio is not None:
+            read += max(min(audio - cached_audio, rest), 0) * (of_audio - of_input)
+        if cached_audio and of_cached_audio is not None:
+            read += min(cached_audio, cached) * (of_cached_audio - of_cached)
+        if spoken and of_spoken is not None:
+            wrote += min(spoken, output) * (of_spoken - of_output)
         return _new(Cost, (max(read, 0.0), wrote))
 
 

@@ -132,6 +132,44 @@ make_dialogues: Callable[[Settings], Dialogues] | None = None
 make_summaries: Callable[[Settings], Summaries] | None = None
 
 
+class _Denying:
+    """In place of remedies that could not be made while a dispatch policy is set: no call runs without a decision."""
+
+    def finished(self, execution: str) -> None:
+        """Do nothing."""
+
+    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:  # noqa: ARG002
+        """Deny the call."""
+        raise ToolDeniedError(f'{{"error": "{semconv.TOOL_DENIED}", "rule": "{semconv.RULE_UNREADABLE}"}}')
+
+    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+        """Deny the call."""
+        return self.skipped(record, reader, invocation)
+
+    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Do not wait."""
+
+    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Do not wait."""
+
+    def applied(  # the signature of remedies
+        self,
+        record: ToolInvocation,  # noqa: ARG002
+        reader: ToolReader,  # noqa: ARG002
+        read: object,  # noqa: ARG002
+        value: Any,
+        invocation: Invocation,  # noqa: ARG002
+    ) -> Any:
+        """Return the value itself."""
+        return value
+
+    async def aapplied(
+        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+    ) -> Any:
+        """Return the value itself."""
+        return self.applied(record, reader, read, value, invocation)
+
+
 @functools.lru_cache(maxsize=1)
 def result_remedies() -> ResultRemedies | None:
     """Return the remedies and limits for results; None when all are off."""
@@ -139,7 +177,11 @@ def result_remedies() -> ResultRemedies | None:
     is_on = chosen.remedies or chosen.limits or chosen.dispatch_waits or chosen.tool_policy
     if make_result_remedies is None or not is_on:
         return None
-    return make_result_remedies(chosen)
+    try:
+        return make_result_remedies(chosen)
+    except Exception:
+        errors.report_error("remedies")
+        return _Denying() if chosen.tool_policy else None
 
 
 def skips_calls() -> bool:

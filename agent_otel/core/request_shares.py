@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+from operator import sub
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv, settings
@@ -94,11 +96,5 @@ def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str
 def portions(total: int, sizes: Sequence[int]) -> list[int]:
     """Divide a total in proportion to sizes, in their order; the portions sum up to it, unless all sizes are 0."""
     whole = sum(sizes) or 1
-    found = []
-    end = before = 0
-    for size in sizes:
-        end += size
-        until = total * end // whole
-        found.append(until - before)
-        before = until
-    return found
+    ends = [total * end // whole for end in accumulate(sizes)]
+    return list(map(sub, ends, [0, *ends]))

@@ -62,14 +62,15 @@ class Savable(NamedTuple):
 
     def by_remedy(self, chosen: Settings) -> dict[str, int]:
         """Return the bytes that each remedy would save that is off, alone and with its settings; none of 0."""
+        results, arguments, _, lines, _ = self
         found = {}
-        if self.results and not chosen.claim_check:
-            found[semconv.CLAIM_CHECK] = self.results
-        if self.arguments and not chosen.compact_arguments:
-            found[semconv.COMPACT] = self.arguments
-        old_turns = max(len(self.lines) - chosen.keep_turns, 0) // chosen.trim_step_turns * chosen.trim_step_turns
-        if old_turns and self.lines[old_turns - 1] and not chosen.trim_results:
-            found[semconv.TRIM] = self.lines[old_turns - 1]
+        if results and not chosen.claim_check:
+            found[semconv.CLAIM_CHECK] = results
+        if arguments and not chosen.compact_arguments:
+            found[semconv.COMPACT] = arguments
+        step, old_turns = chosen.trim_step_turns, len(lines) - chosen.keep_turns
+        if old_turns >= step and not chosen.trim_results and (saved := lines[old_turns // step * step - 1]):
+            found[semconv.TRIM] = saved
         return found
 
 

@@ -51,7 +51,7 @@ def _stores(execution: str) -> list[Claims]:
     """Return the stores in use, each with its keys; ValueError for an invalid id."""
     if not isinstance(execution, str) or not execution:
         raise ValueError("the id of an execution is a text, and not empty")
-    check = policy.current()
+    check = policy.archive()
     claims = [*([] if check is None else [check.claims]), *payload_store.opened]
     if not claims:
         raise StoreError("AGENT_OTEL_CLAIM_CHECK names no store")

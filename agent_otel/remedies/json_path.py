@@ -47,6 +47,8 @@ def at_path(text: str, path: str) -> str:
         inner = _member(text, start, step[1]) if step[1] is not None else _element(text, start, int(step[2]))
         if inner is None:
             raise ValueError(f"There is nothing at {path[:position]}; {_what_there_is(text, start)}.")
+        if inner >= len(text):  # it was cut off
+            raise _NotJsonError
         start = inner
     end = _end_of(text, start)
     return str(json.loads(text[start:end], strict=False)) if text[start] == '"' else text[start:end]

@@ -54,13 +54,18 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
     """
     if _count_tokens is not None:
         try:
-            return _count_tokens(text())
+            counted = _count_tokens(text())
         except Exception as error:  # the program's function must not fail the tool call
-            errors.warn_once(
-                "token counter",
-                f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
-            )
+            _estimates(f"raised {type(error).__qualname__}")
+        else:
+            if type(counted) is int:
+                return counted
+            _estimates(f"returned {type(counted).__qualname__}")
     return (characters + 3) // 4
+
+
+def _estimates(why: str) -> None:
+    errors.warn_once("token counter", f"agent_otel.remedies.token_counter {why}; tokens are estimated instead.")
 
 
 def answer(reached: LimitReached) -> dict[str, Any]:

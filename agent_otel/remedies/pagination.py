@@ -13,7 +13,7 @@ import itertools
 import json
 import secrets
 import typing
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, overload
 
@@ -29,6 +29,8 @@ PAGE_SIZE: Final = 20
 LARGEST_PAGE: Final = 50
 _LONGEST_POSITION: Final = 512
 _LONGEST_CURSOR: Final = 1024
+#: Iterables that are one value, as are the models of pydantic.
+_NO_ROWS: Final = (str, bytes, bytearray, memoryview, Mapping)
 _ADVICE: Final = (
     "Returns one page: `items`, and `next_cursor` when there are more. To go on, call it again with the same arguments "
     "and `cursor` set to that value."
@@ -93,6 +95,8 @@ class Cursor:
 
     def decode(self, cursor: str) -> Any:
         """Return the position of a cursor that was made for this scope; BadCursorError for any other."""
+        if not isinstance(cursor, str):  # a model may pass anything
+            raise BadCursorError
         try:
             cursor = cursor[:_LONGEST_CURSOR]
             decoded = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
@@ -204,7 +208,7 @@ def paginated(
                     asked = _asked(tool, cursor, page_size, args, kwargs)
                 except BadCursorError as error:
                     return _refusal(error)
-                return _answer(asked, await target(*args, **kwargs, **asked.window_argument))
+                return _answer(asked, await target(*asked.args, **asked.kwargs))
 
             return _described(wrapped_async, tool)
 
@@ -214,7 +218,7 @@ def paginated(
                 asked = _asked(tool, cursor, page_size, args, kwargs)
             except BadCursorError as error:
                 return _refusal(error)
-            return _answer(asked, target(*args, **kwargs, **asked.window_argument))
+            return _answer(asked, target(*asked.args, **asked.kwargs))
 
         return _described(wrapped, tool)
 
@@ -222,10 +226,14 @@ def paginated(
 
 
 class _Tool(NamedTuple):
-    """A paginated function; ``signature`` and ``hints`` are without the window, ``window`` is its name or None."""
+    """A paginated function; ``signature`` and ``hints`` are without the window, ``window`` is its name or None.
+
+    ``whole`` is the signature with the window.
+    """
 
     name: str
     about: str
+    whole: inspect.Signature
     signature: inspect.Signature
     hints: dict[str, Any]
     window: str | None
@@ -234,15 +242,13 @@ class _Tool(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    """A call of a paginated tool; ``cursors`` are those of its arguments."""
+    """A call of a paginated tool, with the window among its arguments; ``cursors`` are those of the others."""
 
     tool: _Tool
     cursors: Cursor
     window: Window
-
-    @property
-    def window_argument(self) -> dict[str, Window]:
-        return {} if self.tool.window is None else {self.tool.window: self.window}
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
 
 
 def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], object] | None) -> _Tool:
@@ -261,7 +267,9 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
         if each.name != window
     ]
     about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
-    return _Tool(target.__name__, about, signature.replace(parameters=visible), hints, window, key, page_size)
+    return _Tool(
+        target.__name__, about, signature, signature.replace(parameters=visible), hints, window, key, page_size
+    )
 
 
 def _named(hint: object) -> str:
@@ -281,14 +289,18 @@ def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs
         window.after = cursors.decode(cursor)
     elif cursor:
         window.offset = _offset(cursors, cursor)
-    return _Asked(tool, cursors, window)
+    if tool.window is None:
+        return _Asked(tool, cursors, window, args, kwargs)
+    # The window may stand before arguments that the call gives by their places.
+    call = inspect.BoundArguments(tool.whole, {**bound.arguments, tool.window: window})
+    return _Asked(tool, cursors, window, call.args, call.kwargs)
 
 
 def _answer(asked: _Asked, rows: Any) -> Any:
     """Return a page of rows, and anything that is not rows unchanged."""
-    if not isinstance(rows, Iterable) or isinstance(rows, str | bytes | dict):
+    if not isinstance(rows, Iterable) or isinstance(rows, _NO_ROWS) or hasattr(type(rows), "model_dump"):
         return rows
-    tool, cursors, window = asked
+    tool, cursors, window, _, _ = asked
     size = window.limit - 1
     if tool.window is None:
         return _page(rows, cursors, window.offset, size)

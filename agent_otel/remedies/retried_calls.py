@@ -1,20 +1,21 @@
 """Retried calls: in a second attempt of a durable runtime's step, a call that has its result is not made again.
 
 The result of each call within a step is stored under the execution, the step, the call's id and a digest of tool and
-arguments; several equal calls of one attempt are counted. A later attempt finds it there. A call whose result was not
-stored is made: the store failed, the result is neither a text nor an object, or its arguments are no JSON.
+arguments; several equal calls of one attempt are counted. A later attempt finds it there, as a remedy has left it. A
+call whose result was not stored is made: the store failed, the result is neither a text nor a JSON object, or its
+arguments are no JSON.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import errors
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Replacement
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Claim, Replacement
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.reader import Place
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, ToolReader
     from agent_otel.remedies.claim_check.policy import ClaimCheck
     from agent_otel.remedies.claim_check.reader import Resolved
+
+_SCALARS: Final = (str, int, float, bool, type(None))
+#: Values of an object up to which it is stored.
+_MOST_VALUES: Final = 100_000
 
 
 class _Spot(NamedTuple):
@@ -99,23 +104,49 @@ class RetriedCalls:
 def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
     """Return what to store of a result, and its origin; None when it is not stored."""
     spot: _Spot | None = record.spot
-    if spot is None or record.error_type is not None or record.raised or not isinstance(read, str | dict):
+    if spot is None or record.raised:
         return None
-    text = raw_of(read).text
-    if text is None:
+    # What a remedy has put in the place of the result: the whole would pass by the remedy in the later attempt.
+    remedied, is_text = record.remedied, isinstance(read, str)
+    if record.error_type is not None and (remedied is None or remedied.error_type != record.error_type):
         return None
-    kept = json.dumps({"text": text, "is_data": isinstance(read, dict)}, ensure_ascii=False)
-    return kept, Origin(spot.owner, spot.place.execution, spot.place.node, record.name, spot.place.call)
+    if remedied is not None:
+        kept = remedied.replacement._replace(is_data=not is_text)
+    elif is_text or (type(read) is dict and _is_json(read)):
+        text = raw_of(read).text or ""
+        kept = Replacement(text, {"content": text} if is_text else {}, is_data=not is_text)
+    else:
+        return None
+    written = json.dumps([*kept[:4], kept.claim], ensure_ascii=False)
+    return written, Origin(spot.owner, spot.place.execution, spot.place.node, record.name, spot.place.call)
+
+
+def _is_json(given: object) -> bool:
+    """Return True for plain data that is the same when it has been written as JSON and read."""
+    pending: list[Any] = [given]
+    left = _MOST_VALUES
+    while pending:
+        value, left = pending.pop(), left - 1
+        cls = type(value)
+        if cls is dict and all(type(key) is str for key in value):
+            pending += value.values()
+        elif cls is list:
+            pending += value
+        elif cls not in _SCALARS:
+            return False
+        if left < len(pending):  # or it contains itself
+            return False
+    return True
 
 
 def _put(record: ToolInvocation, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
     """Return a stored result in the framework's form; LEFT_ALONE where the framework takes none."""
     if reader.replace is None:
         return LEFT_ALONE
-    kept = json.loads(found.text or "")
-    text, is_data = kept["text"], kept["is_data"]
-    data = json.loads(text) if is_data else {"content": text}
-    put = reader.replace(None, Replacement(text, data, is_data=is_data), invocation)
+    text, data, is_error, is_data, claim = json.loads(found.text or "")
+    claim = None if claim is None else Claim(*claim)
+    kept = Replacement(text, data or json.loads(text), is_error, is_data, claim)
+    put = reader.replace(None, kept, invocation)
     if put is LEFT_ALONE or put is NOT_HERE:
         errors.warn_once(
             f"answer retries {record.name}",

@@ -145,9 +145,9 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(check.view(record, content, check.store(record, content)))
+        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         if self._retried is not None:
             self._retried.keep(record, read)
-        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
 
@@ -166,9 +166,9 @@ class Remedies:
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
             found = _shown(await check.aview(record, content, await check.astore(record, content)))
+        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         if self._retried is not None:
             await self._retried.akeep(record, read)
-        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         self._count(record, read)
         return put
 
@@ -212,6 +212,8 @@ class Remedies:
         if size is None or limit_bytes is None or size.bytes <= limit_bytes:
             return None
         parameters: Iterable[str] = reader.parameters(invocation) if reader.parameters is not None else ()
+        if record.injected:  # which the model does not give
+            parameters = [name for name in parameters if name not in record.injected]
         error = result_ceiling.too_large(record.name, size, limit_bytes, parameters)
         text = result_ceiling.as_text(error)
         replacement = Replacement(text, error, is_error=True)

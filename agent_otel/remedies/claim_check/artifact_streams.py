@@ -65,6 +65,7 @@ class ArtifactStream:
         if self._status == "streaming":
             self.error = error
             self._status = "complete" if error is None else "failed"
+        self._call = None  # the stream stays for its references, and the call holds the arguments
         self.has_begun.set()
 
     def acknowledgement(self) -> dict[str, Any]:

@@ -40,7 +40,8 @@ _SPLIT: Final = 64 * 1024
 
 _workers = Workers("reading-on", 2)
 
-#: Selections with further pages. Their reader has shown before that the result is stored and belongs to the caller.
+#: Selections with further pages, by the digest of the result, its place, which has the owner, and what is selected. Who
+#: reads on has shown before that the result is stored and belongs to the caller.
 selections: Final = Selections()
 
 
@@ -85,11 +86,11 @@ def get_tool_result(
         start = offset_of(cursor, asked) if cursor else 0
         if asked.is_whole:
             return _page(reader.resolve(place, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
-        selection = selections.get(asked)
+        selection = None
+        if cursor:
+            selection = selections.get((reader.head(place, caller=_caller()).digest, place, asked))
         if selection is None:
-            selection = _selection(reader.resolve(place, caller=_caller()), asked)
-        else:
-            reader.head(place, caller=_caller())  # it is there yet, and the caller's
+            selection = _selection(reader.resolve(place, caller=_caller()), place, asked)
         return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
@@ -114,15 +115,16 @@ async def aget_tool_result(
         if asked.is_whole:
             part = await reader.aresolve(place, caller=_caller(), start=start, end=start + _READ_BYTES)
             return _page(part, asked, start)
-        selection = selections.get(asked)
-        if selection is not None:
-            await reader.ahead(place, caller=_caller())
-        else:
+        selection = None
+        if cursor:
+            header = await reader.ahead(place, caller=_caller())
+            selection = selections.get((header.digest, place, asked))
+        if selection is None:
             found = await reader.aresolve(place, caller=_caller())
             if is_in_asyncio():
-                selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, asked)))
+                selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, place, asked)))
             else:
-                selection = _selection(found, asked)
+                selection = _selection(found, place, asked)
         return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except BusyError:
         return _error("Too many results are being read; ask again.")
@@ -174,7 +176,7 @@ def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
     return _answer(part.data, asked, start, part.header.bytes)
 
 
-def _selection(found: Resolved, asked: _Asked) -> bytes:
+def _selection(found: Resolved, place: str | Place, asked: _Asked) -> bytes:
     """Return the selected part of a result, and keep it for the next page."""
     text = found.text
     if text is None:
@@ -189,7 +191,7 @@ def _selection(found: Resolved, asked: _Asked) -> bytes:
     if len(data) > MOST_BYTES:
         raise ValueError(f"{len(data)} bytes are selected, too many to page through; select less.")
     if len(data) > PAGE_BYTES:
-        selections.keep(asked, data)
+        selections.keep((found.header.digest, place, asked), data)
     return data
 
 
@@ -201,7 +203,8 @@ def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str
         running.reads_on = True
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
     page = head(text, PAGE_BYTES)
-    end = start + len(page.encode("utf-8", "surrogatepass"))
+    # Of the text itself: a page has one byte in the place of half a character, which has three in the store.
+    end = start + len(text[: len(page)].encode("utf-8", "surrogatepass"))
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
     if end < size_bytes:
         answer["next_cursor"] = cursor_of(end, asked)

@@ -269,8 +269,9 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
-    except (StoreError, ValueError) as error:
-        errors.warn_once(semconv.CLAIM_CHECK, f"AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: {error}")
+    except Exception as error:
+        why = str(error) if isinstance(error, StoreError | ValueError) else errors.described(error)
+        errors.warn_once(semconv.CLAIM_CHECK, f"AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: {why}")
         return None
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
+from collections import Counter
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -19,6 +21,8 @@ from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, 
 from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from agent_otel._internal.daemon_pool import Job
     from agent_otel.remedies.claim_check.envelope import Origin
     from agent_otel.remedies.claim_check.keys import Claims
@@ -75,7 +79,7 @@ class _RefusedError(Exception):
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    __slots__ = ("breaker", "content", "content_type", "is_distinct", "origin")
+    __slots__ = ("breaker", "content", "content_type", "is_distinct", "key", "origin")
 
     def __init__(
         self, content: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
@@ -86,6 +90,57 @@ class _Write:
         self.is_distinct = distinct
         #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
         self.breaker: Breaker | None = None
+        #: A hash of the key, from the begin of the write until its outcome is known.
+        self.key: int | None = None
+
+
+class _KeysInUse:
+    """The keys that are being written, and those whose orphaned values are being deleted; never both of a key."""
+
+    def __init__(self) -> None:
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._written: Counter[int] = Counter()
+        self._deleted: dict[int, threading.Event] = {}
+
+    def begin(self, write: _Write, key: int, seconds: float) -> bool:
+        """Take a key for a write; wait for its deletion, and return False where that takes longer."""
+        with self._lock:
+            deletion = self._deleted.get(key)
+        if deletion is not None and not deletion.wait(seconds):
+            return False
+        with self._lock:
+            if key in self._deleted:
+                return False
+            self._written[key] += 1
+            write.key = key
+            return True
+
+    def end(self, write: _Write) -> None:
+        """Free the key of a write, once."""
+        with self._lock:
+            key, write.key = write.key, None
+            if key is not None:
+                self._written[key] -= 1
+                if not self._written[key]:
+                    del self._written[key]
+
+    @contextlib.contextmanager
+    def deleting(self, key: int) -> Iterator[bool]:
+        """Take a key for a deletion; yield False where it is being written, and the write replaces the value."""
+        with self._lock:
+            is_free = key not in self._written and key not in self._deleted
+            if is_free:
+                self._deleted[key] = threading.Event()
+        try:
+            yield is_free
+        finally:
+            if is_free:
+                with self._lock:
+                    self._deleted.pop(key).set()
 
 
 class ClaimWriter:
@@ -120,6 +175,7 @@ class ClaimWriter:
         #: Digests of the latest results with an issued reference, by hashes of their keys.
         self._referred: dict[int, str] = {}
         self._late: set[Job[Stored | NotStored]] = set()
+        self._keys = _KeysInUse()
         fork.after_fork(self._late.clear)
 
     def put(
@@ -201,11 +257,15 @@ class ClaimWriter:
             ttl=self._ttl,
         )
         write.breaker = self._large_breaker if is_large else self._breaker
+        if not self._keys.begin(write, hash(sealed.reference.key), self._budget):
+            return NotStored("timeout")
         try:
             self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
+            self._keys.end(write)
             return NotStored("too_large")
         except Exception as error:
+            self._keys.end(write)
             errors.warn_once("claim check", f"{_FAILED} {said(error)}")
             return NotStored("error")
         return Stored(sealed.reference, len(raw.data), raw.text)
@@ -224,6 +284,7 @@ class ClaimWriter:
     def _arrived_late(self, writing: Job[Stored | NotStored], write: _Write) -> None:
         """Delete an orphaned value, which was stored after its budget."""
         self._late.discard(writing)
+        self._keys.end(write)
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
             self._succeeded(write)
@@ -236,11 +297,13 @@ class ClaimWriter:
         """Delete an orphaned value, in a worker thread, unless a reference to this very result was returned.
 
         A retry may have stored another result under the same key before. The late value has replaced it, and the
-        reference to that one does not accept this one.
+        reference to that one does not accept this one. A retry that is still writing replaces the late value.
         """
-        if self._referred.get(hash(reference.key)) != reference.digest:
-            with contextlib.suppress(StoreError):  # it stays until its TTL ends
-                self._claims.store.delete(reference.key)
+        key = hash(reference.key)
+        with self._keys.deleting(key) as is_free:
+            if is_free and self._referred.get(key) != reference.digest:
+                with contextlib.suppress(StoreError):  # it stays until its TTL ends
+                    self._claims.store.delete(reference.key)
 
     def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):
@@ -249,6 +312,7 @@ class ClaimWriter:
             self._referred[hash(outcome.reference.key)] = outcome.reference.digest
             while len(self._referred) > _REFERRED:
                 self._referred.pop(next(iter(self._referred)), None)
+            self._keys.end(write)
         elif outcome.reason in ("timeout", "error"):
             is_slow = time.perf_counter() - started >= self._budget
             breaker = write.breaker if is_slow else self._breaker

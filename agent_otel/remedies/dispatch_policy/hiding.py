@@ -13,6 +13,7 @@ from agent_otel.remedies.claim_check.serialization import JSON, raw_of
 if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, ToolReader
+    from agent_otel.remedies.claim_check.serialization import Raw
 
 
 def hide(
@@ -25,8 +26,7 @@ def hide(
     text = without(raw.text, record.injected)
     if text == raw.text:
         return read, value
-    data = json.loads(text) if raw.content_type == JSON else None
-    replacement = Replacement(text, data if type(data) is dict else {"content": text}, record.error_type is not None)
+    replacement = Replacement(text, _data(text, raw), record.error_type is not None)
     put = reader.replace(value, replacement, invocation)
     if put is LEFT_ALONE or put is NOT_HERE:
         errors.warn_once(
@@ -35,3 +35,12 @@ def hide(
         )
         return read, value
     return text, put
+
+
+def _data(text: str, raw: Raw) -> dict[str, Any]:
+    """Return the object that a text is; a value in it that was a number has left no JSON."""
+    try:
+        data = json.loads(text) if raw.content_type == JSON else None
+    except ValueError:
+        data = None
+    return data if type(data) is dict else {"content": text}

@@ -47,6 +47,27 @@ def rows(text: str) -> list[int]:
 
 
 @agent_otel.tool
+def odd(text: str):  # type: ignore[no-untyped-def] # noqa: ANN201 - an object, which no annotation names
+    """Return an object whose JSON would be another."""
+    ran.append(text)
+    return {1: len(ran), "pair": (1, 2)}
+
+
+@agent_otel.tool
+def large(text: str) -> str:
+    """Return a text that the claim check stores."""
+    ran.append(text)
+    return "line\n" * 20_000
+
+
+@agent_otel.tool
+def large_object(text: str):  # type: ignore[no-untyped-def] # noqa: ANN201 - an object, which no annotation names
+    """Return an object that the claim check stores."""
+    ran.append(text)
+    return {"rows": ["x" * 100] * 1_000}
+
+
+@agent_otel.tool
 async def later(text: str) -> str:
     """Send a mail, async."""
     ran.append(text)
@@ -98,6 +119,9 @@ CASES: dict[str, Callable[[], Any]] = {
     "equal calls": twice,
     "an object": lambda: look("a"),
     "a list": lambda: rows("a"),
+    "no JSON": lambda: repr(odd("a")),
+    "a large text": lambda: [(text := large("a"))[:4], len(text) < 40_000, text.count("claim:v2:")],
+    "a large object": lambda: [type(found := large_object("a")).__name__, sorted(found)],
     "async": lambda: asyncio.run(later("a")),
     "a failure": lambda: broken("a"),
     "other arguments": lambda: send(str(next(numbers))),

@@ -14,7 +14,9 @@ from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
 import agent_otel
 from agent_otel import remedies
 from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.payload_store import open_payloads
+from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.claim_check.stores.key_value import KeyValueStore
@@ -150,6 +152,17 @@ def test_without_a_store_and_without_an_id_nothing_is_guessed(set_variables: Cal
     for wrong in ("", None, 42):
         with pytest.raises(ValueError, match="the id of an execution is a text, and not empty"):
             remedies.forget(wrong)  # type: ignore[arg-type]
+
+
+def test_summarised_history_is_forgotten_without_a_claim_check(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS="12000")
+    policy._in_memory.cache_clear()
+    archive = policy.archive()
+    assert archive is not None
+    assert archive.keep_text("the original", Origin("alice", "alice", "summarize", "search", "call_1"))
+    assert remedies.forget("alice") == 1
+    with pytest.raises(NotFoundError):
+        archive.reader.resolve(Place("alice", "summarize", "call_1"), caller="alice")
 
 
 def test_it_is_loaded_when_it_is_first_used_and_counted() -> None:

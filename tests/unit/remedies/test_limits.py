@@ -90,8 +90,9 @@ def test_tokens_are_estimated_or_counted_by_the_program() -> None:
     assert limits.tokens("größe") == 2  # five characters
     agent_otel.remedies.token_counter(lambda text: len(text.split()))
     assert limits.tokens("three words here") == 3
-    agent_otel.remedies.token_counter(int)  # raises
-    assert limits.tokens("größe") == 2
+    for wrong in (int, lambda _: None, bool):  # raises, and returns no number
+        agent_otel.remedies.token_counter(wrong)  # type: ignore[arg-type]
+        assert limits.tokens("größe") == 2
 
 
 def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import typing
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -173,9 +174,30 @@ def test_a_bad_cursor_costs_no_call() -> None:
         rows(cursor=good)
 
 
+class Failure:
+    """As a model of pydantic, which is an iterable of its fields."""
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter([("error", "no_access")])
+
+    def model_dump(self) -> dict[str, str]:
+        """Return the fields."""
+        return dict(self)
+
+
 def test_what_is_no_list_goes_on_as_it_is() -> None:
-    for value in ("text", b"bytes", {"a": 1}, None, 5):
-        assert paginated(lambda value=value: value)() == value
+    for value in ("text", b"bytes", {"a": 1}, None, 5, bytearray(b"x"), MappingProxyType({"a": 1}), Failure()):
+        assert paginated(lambda value=value: value)() is value
+
+
+def test_a_window_may_stand_before_the_arguments() -> None:
+    @paginated
+    def rows(window: Window, query: str, *more: str, limit: int = 3) -> list[str]:
+        return [query, *more, str(limit)][: window.limit]
+
+    assert rows("a", "b", limit=4)["items"] == ["a", "b", "4"]
+    assert rows(query="a")["items"] == ["a", "3"]
+    assert rows("a", cursor={"a": 1})["error"] == "bad_cursor"
 
 
 def test_what_a_framework_reads_of_the_tool_has_the_two_parameters() -> None:

@@ -45,6 +45,12 @@ def cases(environment: Callable[[str], Environment]) -> Any:
         ),
         ("an object", outcome([{"number": 1}] * 3, ["a"], answered=2)),
         ("a list", outcome([[1], [2], [3]], ["a"] * 3, answered=0)),
+        ("no JSON", outcome([f"{{1: {n}, 'pair': (1, 2)}}" for n in (1, 2, 3)], ["a"] * 3, answered=0)),
+        ("a large text", outcome([["line", True, 1]] * 3, ["a"], answered=2)),
+        (
+            "a large object",
+            outcome([["dict", ["content", "note", "ref", "shown_bytes", "size_bytes"]]] * 3, ["a"], answered=2),
+        ),
         ("async", outcome(["sent a as number 1"] * 3, ["a"], answered=2)),
         ("a failure", outcome(["ValueError('a')", "sent", "sent"], ["a", "a"], answered=1)),
         (

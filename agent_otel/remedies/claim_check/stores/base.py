@@ -89,3 +89,5 @@ def library(module: str, extra: str) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         raise StoreError(f"{module} cannot be imported; {installed_with(extra)}") from error
+    except Exception as error:  # such as generated code that another version of its own library refuses
+        raise StoreError(f"{module} cannot be imported: {errors.described(error)}") from error

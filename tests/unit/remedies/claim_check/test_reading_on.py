@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agent_otel
+from agent_otel import semconv
 from agent_otel.core import handler
 from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy, selections
-from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES
+from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
 from agent_otel.remedies.claim_check.selections import Selections
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.json_path import at_path
@@ -102,6 +103,32 @@ def test_a_text_without_lines_is_cut_between_characters(store: Counting) -> None
     text = "🦆ß" * 20_000
     with agent_otel.execution("run-1"):
         assert "".join(read_all(stored(text))) == text
+
+
+def test_pages_of_a_text_with_half_a_character_follow_each_other(store: Counting) -> None:
+    del store
+    text = "\ud83d" + "Straßenverkehrsordnung, Menü\n" * 2_000
+    with agent_otel.execution("run-1"):
+        ref = stored(text)
+        pages: list[str] = []
+        page: dict[str, Any] = {}
+        while not pages or "next_cursor" in page:
+            page = agent_otel.remedies.get_tool_result(ref, page.get("next_cursor"))
+            pages.append(page["content"])
+    assert "".join(pages) == text.replace("\ud83d", "?")
+
+
+def test_a_selection_of_a_summarised_result_is_that_of_its_owner_and_of_what_is_stored_now(store: Counting) -> None:
+    del store
+    for turn in ("first", "second"):
+        for owner in ("alice", "bob"):
+            text = "\n".join(f"{turn} of {owner} {number}" for number in range(2_000))
+            archive = policy.archive()
+            assert archive is not None
+            assert archive.keep_text(text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1"))
+        for owner in ("alice", "bob"):
+            with agent_otel.execution(owner):
+                assert "".join(read_all("call_1", lines="1-2000")) == text.replace("bob", owner)
 
 
 def test_a_selection_has_pages_too(store: Counting) -> None:
@@ -229,6 +256,9 @@ def _paths(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         ("[1 2]", "[1]"),
         ('{"a" 1}', "a"),
         ('{"a', "a"),
+        ('{"a":', "a.b"),
+        ('{"a":', "a[0]"),
+        ("[1,", "[1].b"),
         ('["a]', "[0]"),
         ("{1: 2}", "a"),
         ("[" * 50_000, "[0]"),

@@ -215,6 +215,79 @@ def test_what_arrives_late_stays_where_a_reference_to_it_was_given_out(put: Put)
     assert ClaimReader(claims).resolve(str(stored.reference), caller="run-1").text == "x"
 
 
+class Gated(MemoryStore):
+    """Holds the first write, and each deletion, until it is told to go on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.deletion, self.is_deleting = threading.Event(), threading.Event(), threading.Event()
+        self.written = 0
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Wait in the first write, then store."""
+        self.written += 1
+        if self.written == 1:
+            self.first.wait()
+        super().put(key, data, ttl)
+
+    def delete(self, key: str) -> None:
+        """Say so, wait, then delete."""
+        self.is_deleting.set()
+        self.deletion.wait()
+        super().delete(key)
+
+
+def in_thread(run: Any) -> tuple[threading.Thread, list[Any]]:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(run()))
+    thread.start()
+    return thread, found
+
+
+def test_a_retry_that_writes_when_the_late_value_arrives_keeps_its_own(put: Put) -> None:
+    class Slow(Gated):
+        second = threading.Event()
+
+        def put(self, key: str, data: bytes, ttl: float) -> None:
+            if self.written == 1:
+                self.second.wait()
+            super().put(key, data, ttl)
+
+    store, workers = Slow(), Workers("test", 3)
+    claims = Claims(store, key="k")
+    writer = ClaimWriter(claims, budget=0.05, workers=workers)
+    while not store.written:
+        assert put(writer, "x", ORIGIN) == NotStored("timeout")
+    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
+    patient._keys = writer._keys
+    retry, outcome = in_thread(lambda: patient.put("x", ORIGIN))
+    store.first.set()
+    store.is_deleting.wait(0.5)  # it must not be
+    store.second.set()
+    retry.join()
+    store.deletion.set()
+    assert isinstance(outcome[0], Stored)
+    workers.submit(lambda: None).result(FOREVER)
+    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "x"
+
+
+def test_a_retry_waits_for_the_deletion_of_a_late_value(put: Put) -> None:
+    store, workers = Gated(), Workers("test", 3)
+    claims = Claims(store, key="k")
+    writer = ClaimWriter(claims, budget=0.05, workers=workers)
+    while not store.written:
+        assert put(writer, "x", ORIGIN) == NotStored("timeout")
+    store.first.set()
+    assert store.is_deleting.wait(FOREVER)
+    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
+    patient._keys = writer._keys
+    retry, outcome = in_thread(lambda: patient.put("x", ORIGIN))
+    retry.join(0.5)  # it must not be over
+    store.deletion.set()
+    retry.join()
+    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "x"
+
+
 # --- what is nested too deeply for json ---------------------------------------------------------------------------
 
 

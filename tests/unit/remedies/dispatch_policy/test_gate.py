@@ -169,3 +169,89 @@ def test_what_failed_is_said_once(ran: Ran) -> None:
         "AGENT_OTEL_TOOL_POLICY: The approval failed with KeyError",
         "AGENT_OTEL_TOOL_POLICY: The approval failed with ModuleNotFoundError",
     ]
+
+
+REPEATING = """
+    import json, os
+    import agent_otel.auto, agent_otel
+    secret = os.environ["CANARY"]
+    agent_otel.remedies.use_policy({"rules": [{"tools": "*", "inject": {"account": {"call": lambda _: secret}}}]})
+    @agent_otel.tool
+    def balance(account: str = "", rows: int = 0) -> dict:
+        number = {"account": int(account)} if account.isdigit() else {}
+        return {"text": f"of {account}", **number, "rows": ["x" * 50] * rows}
+    with agent_otel.execution("run"):
+        print(json.dumps([balance(rows=0), balance(rows=40)]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "first"),
+    [
+        ("12345678", {"content": '{"text":"of [injected]","account":[injected],"rows":[]}'}),
+        ('pässwörd"\\x', {"text": "of [injected]", "rows": []}),
+    ],
+)
+def test_an_injected_value_is_taken_out_of_a_result_however_json_writes_it(
+    environment: Callable[[str], Environment], value: str, first: Any
+) -> None:
+    ceiling = {"AGENT_OTEL_RESULT_CEILING_BYTES": "500"}
+    child = environment("bare").run(REPEATING, env={**ENV, **ceiling, "CANARY": value}, check=True)
+    found, withheld = json.loads(child.stdout)
+    assert found == first
+    assert (withheld["error"], withheld["hint"]) == (
+        "result_too_large",
+        "Nothing was cut: the whole result was withheld. Narrow it with `rows`.",
+    )
+    assert child.stderr == ""
+
+
+WITH_A_BROKEN_STORE = """
+    import sys
+    sys.path.insert(0, sys.argv[1])
+    import agent_otel.auto, agent_otel
+    agent_otel.remedies.use_policy({"rules": [{"tools": "read"}]})
+    @agent_otel.tool
+    def read(): return "read"
+    @agent_otel.tool
+    def delete(): return "deleted"
+    with agent_otel.execution("run"):
+        print(read(), delete())
+        with agent_otel.tool_call("delete", {}) as call:
+            print(call.refused())
+"""
+
+
+def test_the_policy_holds_where_the_store_of_the_claim_check_cannot_be_imported(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    (tmp_path / "redis.py").write_text("raise TypeError('Descriptors cannot be created directly.')\n")
+    env = {**ENV, "AGENT_OTEL_CLAIM_CHECK": "redis://localhost:6379/0"}
+    child = environment("bare").run(WITH_A_BROKEN_STORE, str(tmp_path), env=env, check=True)
+    hint = "The policy of this agent does not allow this tool. Do not call it again; answer without it."
+    denial = json.dumps({"error": "tool_denied", "tool": "delete", "rule": "tools", "hint": hint})
+    assert child.stdout.splitlines() == [f"read {denial}", denial]
+    assert child.stderr.startswith(
+        "AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: redis cannot be imported: TypeError at "
+    )
+    assert child.stderr.count("\n") == 1
+
+
+WITHOUT_REMEDIES = """
+    import agent_otel.auto, agent_otel
+    import agent_otel.integrations.preload
+    from agent_otel.core import remedy_hooks
+    def make(_): raise RuntimeError("broken")
+    remedy_hooks.make_result_remedies = make
+    ran = []
+    @agent_otel.tool
+    def delete(): ran.append(1)
+    with agent_otel.execution("run"):
+        try: delete()
+        except agent_otel.remedies.ToolDeniedError as error: print(error, ran)
+"""
+
+
+def test_no_call_runs_while_the_policy_cannot_act(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(WITHOUT_REMEDIES, env=ENV, check=True)
+    assert child.stdout == '{"error": "tool_denied", "rule": "unreadable"} []\n'
