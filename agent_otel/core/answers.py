@@ -104,6 +104,7 @@ class PendingAnswer:
             span.add_event(semconv.ANSWER_INCOMPLETE, attributes)
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
+            attributes.update(self._out.label_attributes)
             run_spans.open_cut_span(
                 self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE
             )

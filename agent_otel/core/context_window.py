@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
+from agent_otel._internal.failures import class_name, text_of
 from agent_otel.core.execution_state import ContextUse
 from agent_otel.core.plain import fields, text
 from agent_otel.measure.forecast import LOOK_BACK
@@ -13,10 +14,16 @@ from agent_otel.measure.preview import clean
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
     from agent_otel.core.models import ModelFacts
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.telemetry.setup import Telemetry
 
+_fields_of: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
+_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+#: Fields with the text of an error that has no HTTP status, such as gRPC's.
+_SAID: Final = ("message", "details", "_details")
 _CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
 _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
 _MOST_CHARACTERS: Final = 4_096
@@ -78,24 +85,31 @@ def rejected(out: Telemetry, sent: SentRequest) -> None:
 def is_rejection(error: BaseException) -> bool:
     """Return true for the error by which a provider refuses a request that is longer than the context window.
 
-    A provider's code decides. Providers without one have the status of a bad request and a text of their own.
+    A provider's code decides. Providers without one have the status of a bad request and a text of their own. No code
+    of the error runs: it may be the program's own.
     """
-    if any(_CLASS in cls.__name__ for cls in type(error).__mro__):
+    if any(_CLASS in class_name(cls) for cls in _mro(type(error))):
         return True
-    body = fields(getattr(error, "body", None))
+    known = _fields_of(error)
+    body = fields(known.get("body"))
     inner = fields(body.get("error"))
-    codes = [text(each) for each in (getattr(error, "code", None), body.get("code"), inner.get("code"))]
-    if any(code in _CODES for code in codes):
+    if any(text(each) in _CODES for each in (known.get("code"), body.get("code"), inner.get("code"))):
         return True
-    response = getattr(error, "response", None)
-    status = _status(error, response)
+    status = _status(known)
     if status is not None and not _LOWEST <= status < _HIGHEST:
         return False
-    return re.search(_MESSAGES, str(error)[:_MOST_CHARACTERS], re.IGNORECASE) is not None
+    own = known if status is not None else {name: known.get(name) for name in _SAID}
+    said = (text_of(error, _MOST_CHARACTERS), *_texts(own), *_texts(body), *_texts(inner))
+    return any(re.search(_MESSAGES, one[:_MOST_CHARACTERS], re.IGNORECASE) for one in said)
 
 
-def _status(error: BaseException, response: object) -> int | None:
-    """Return the HTTP status in an error of an SDK; None where it has none."""
-    metadata = fields(fields(response).get("ResponseMetadata"))  # botocore's
-    found = (getattr(error, "status_code", None), metadata.get("HTTPStatusCode"), getattr(error, "code", None))
+def _texts(known: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts among fields: the ``__str__`` of an error puts some of them into its text."""
+    return (value for value in known.values() if type(value) is str)
+
+
+def _status(known: Mapping[str, Any]) -> int | None:
+    """Return the HTTP status among the fields of an SDK's error; None where it has none."""
+    metadata = fields(fields(known.get("response")).get("ResponseMetadata"))  # botocore's
+    found = (known.get("status_code"), metadata.get("HTTPStatusCode"), known.get("code"))
     return next((status for status in found if type(status) is int), None)

@@ -283,9 +283,9 @@ def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanC
     """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
     out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, why)
     executions.partly_shown(noted, Fragment(why, delivered, noted.produced, span))
-    if out.tracer is not None and span is not None:
+    if span is not None:
         parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
-        show(out.tracer, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
+        show(out, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
 
 
 def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:

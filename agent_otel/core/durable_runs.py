@@ -142,6 +142,7 @@ class DurableRuns:
         attributes: dict[str, Any] = {
             semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
             semconv.EXECUTION_ID: execution_id,
+            **out.label_attributes,
         }
         if run.workflow is not None:
             attributes[semconv.WORKFLOW_NAME] = run.workflow

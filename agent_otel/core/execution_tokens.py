@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
+from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,9 +42,10 @@ class Tokens:
 
     def priced(self, cost: float | None) -> None:
         """Add the price of a response; None where its model has none."""
-        if cost is not None:
-            self.cost = (self.cost or 0.0) + cost
-        self._unpriced.pop()
+        with recording.held:
+            if cost is not None:
+                self.cost = (self.cost or 0.0) + cost
+            self._unpriced.pop()
         self._settle()
 
     def when_priced(self, use: Callable[[float], None]) -> None:

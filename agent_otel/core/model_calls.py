@@ -292,6 +292,7 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.RESULT_SEEN_AT: seen_at,
         semconv.RESULT_BYTES: call.size.bytes,
         semconv.RESULT_TRUNCATED: reason is not None and reason != semconv.SUSPECTED,
+        **out.label_attributes,
     }
     length = characters(call.result.value)
     attributes[semconv.RESULT_ESTIMATED_TOKENS] = ((length if length >= 0 else call.size.bytes) + 3) // 4

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import time
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
-from agent_otel._internal import errors, failures
+from agent_otel._internal import collected, errors, failures
 from agent_otel.core import execution_context, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
@@ -47,6 +49,7 @@ class NamedExecution:
         """Open the span of the block and make it current."""
         if not switches.enabled or switches.muted.get() or is_suppressed():
             return
+        collected.follow()
         out = self._out = telemetry()  # with the labels of the block, which its end is outside of
         self._within = spans.current_span()
         self._span = _open_span(out, self._within, self._identity)
@@ -55,15 +58,22 @@ class NamedExecution:
 
     @errors.guarded("execution.finish")
     def finish(self, error: BaseException | None) -> None:
-        """End the span, and record the totals; an execution without tool calls or payloads has none."""
-        named = self._identity
+        """End the span, and record the totals; an execution without tool calls or payloads has none.
+
+        The collector ends the block of an abandoned generator in the middle of any code.
+        """
         exemplar = run_spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.leave(self._within, is_torn_off=error is not None)
+        collected.run(functools.partial(self._record, _type_of(error), time.time_ns(), exemplar, error is not None))
+
+    def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - as the others
+        named = self._identity
+        if self._span is not None:
             state = executions.known(self._identity.id)
-            self._span.write({} if state is None else {**state.attributes()}, _type_of(error), None)
-            self._span.end()
-        out, has_failed = self._out or telemetry(), error is not None
+            self._span.write({} if state is None else {**state.attributes()}, error_type, None)
+            self._span.end(ended_ns)
+        out = self._out or telemetry()
         end(out, named.id, named.workflow, named.agent, has_failed=has_failed, exemplar=exemplar)
 
 

@@ -144,7 +144,8 @@ def _remember(
         if direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
         execution.carries = (size_bytes, cap_bytes, turns_left)
-        if not again and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
+        is_turn = not (again or track.refused)  # a retry of a refused payload is none
+        if is_turn and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return turns_left
 
@@ -205,7 +206,8 @@ def _beside(
     """Open a child of the runtime's own span, which has ended or will; None for a payload that is not notable."""
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
-    return run_spans.open_payload_span(out.tracer, step.activity or "", step_attributes(step), None, parent)
+    attributes = {**step_attributes(step), **out.label_attributes}
+    return run_spans.open_payload_span(out.tracer, step.activity or "", attributes, None, parent)
 
 
 class _Explanation:

@@ -46,6 +46,7 @@ _ACTIVITY = {direction: f"activity_{direction}" for direction in (semconv.INPUT,
 _WORKFLOW = {direction: f"workflow_{direction}" for direction in (semconv.INPUT, semconv.OUTPUT)}
 
 _Boundary = tuple[str, str]
+_MOST_FOUND = 1_024
 
 # A cache, because each payload looks up its cap. `discover` replaces the dictionary, so that an outdated answer that
 # another thread computes meanwhile goes into the old dictionary.
@@ -70,6 +71,8 @@ def cap_for(runtime: str, boundary: str, version: str | None = None, variant: st
     try:
         return found[key]
     except KeyError:
+        if len(found) >= _MOST_FOUND:
+            found.clear()
         held = found[key] = _look_up(runtime, boundary, version, variant)
         return held
 

@@ -12,10 +12,11 @@ from agent_otel.telemetry import run_spans
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Span
 
     from agent_otel.measure.size import Size
     from agent_otel.measure.truncation.detect import Cut
+    from agent_otel.telemetry.setup import Telemetry
 
 
 def compare(before_bytes: int, after: Size, value: object, known: Collection[str] = ()) -> str | None:
@@ -36,12 +37,14 @@ def reason(cut: Cut | None, known: Collection[str] = ()) -> str:
 
 
 def show(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer, parent: Span, tool: str, produced_bytes: int, later: tuple[str, int], layer: str, why: str
+    out: Telemetry, parent: Span, tool: str, produced_bytes: int, later: tuple[str, int], layer: str, why: str
 ) -> None:
     """Add a child span to the tool's span, so that one query finds the truncations of all layers.
 
     ``later`` is the attribute of the later stage's size, and that size.
     """
+    if out.tracer is None:
+        return
     attribute, later_bytes = later
     attributes: dict[str, Any] = {
         semconv.TOOL_NAME: tool,
@@ -50,5 +53,6 @@ def show(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.RESULT_TRUNCATED: True,
         semconv.TRUNCATION_LAYER: layer,
         semconv.TRUNCATION_REASON: why,
+        **out.label_attributes,
     }
-    run_spans.open_cut_span(tracer, parent, tool, attributes, time.time_ns())
+    run_spans.open_cut_span(out.tracer, parent, tool, attributes, time.time_ns())

@@ -17,6 +17,7 @@ from agent_otel.core import execution_context
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
+from agent_otel.measure.preview import clean
 from agent_otel.telemetry import run_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
@@ -100,7 +101,7 @@ class StepVisit:
         """Add the conversation and the number of its last model request."""
         conversation = execution_context.conversation()
         if conversation:
-            attributes[semconv.CONVERSATION_ID] = conversation
+            attributes[semconv.CONVERSATION_ID] = clean(conversation)
         state = None if self.step.execution is None else executions.known(self.step.execution)
         if state is not None and state.turn:
             attributes[semconv.TURN] = state.turn

@@ -115,8 +115,12 @@ class StreamVisit:
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             if self._span is not None:
                 self._span.leave(self._record.within, is_torn_off=error is not None)
-            if self._token is not None:
-                current.reset(self._token)
+            token, self._token = self._token, None
+            if token is not None:
+                try:  # noqa: SIM105 - suppress() costs on every step
+                    current.reset(token)
+                except ValueError:
+                    pass  # the step ends in another context than it began in; that context is no longer used
             if error is not None and not self._record.finished:
                 if not issubclass(type(error), StopIteration | StopAsyncIteration):
                     self._record.raise_(error, self._reader)

@@ -296,13 +296,13 @@ def _write(record: ToolInvocation) -> None:
 
 def _show_cut(record: ToolInvocation) -> None:
     """Show a truncation between the two stages as a child span, and one that came after the span had ended."""
-    tracer, produced = record.out.tracer, record.produced
-    if record.span is None or tracer is None or produced is None or record.handed is None:
+    produced = record.produced
+    if record.span is None or produced is None or record.handed is None:
         return
     for layer, why in record.cuts:
         if layer == semconv.LAYER_FRAMEWORK or (layer == semconv.LAYER_REMEDY and record.is_read_early):
             later = (semconv.RESULT_HANDED_BACK_BYTES, record.handed)
-            show(tracer, record.span.span, record.name, produced.bytes, later, layer, why)
+            show(record.out, record.span.span, record.name, produced.bytes, later, layer, why)
 
 
 def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
-from agent_otel.core.plain import dictionaries, fields, given, text
+from agent_otel.core.plain import dictionaries, fields, given, listed, text
+from agent_otel.measure.object_kinds import RECORD, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,9 @@ def read(value: Any) -> Usage | None:
     The names of the counts distinguish the formats: OpenAI's chat (also of Mistral, LiteLLM and many servers), OpenAI's
     Responses and LangChain, Anthropic, Bedrock, Gemini and its interactions, Ollama. Zero counts as not reported.
     """
-    counts = fields(value)
+    shape = shape_of(type(value))
+    # A model of pydantic has the counts that its class does not declare beside its fields.
+    counts = shape.read(value) if shape.kind is RECORD else fields(value)
     for name, reader in _FORMATS:
         if name in counts:
             usage = reader(counts)
@@ -109,7 +112,8 @@ def _chat(counts: Mapping[str, Any]) -> Usage:
         _count(counts, "completion_tokens"),
         _count(written, "reasoning_tokens"),
         _count(details, "audio_tokens", "image_tokens"),
-        audio=_count(details, "audio_tokens"),
+        _count(details, "cache_write_tokens"),
+        _count(details, "audio_tokens"),
         spoken=_count(written, "audio_tokens"),
         cached_audio=_count(fields(details.get("cached_tokens_details")), "audio_tokens"),
     )
@@ -119,7 +123,8 @@ def _items(counts: Mapping[str, Any]) -> Usage:
     """Read OpenAI's Responses, LangChain, or Anthropic, which counts the tokens of its cache apart."""
     details = fields(counts.get("input_tokens_details")) or fields(counts.get("input_token_details"))
     written = fields(counts.get("output_tokens_details")) or fields(counts.get("output_token_details"))
-    cached, put, apart = _count(details, "cached_tokens", "cache_read"), _count(details, "cache_creation"), 0
+    cached, apart = _count(details, "cached_tokens", "cache_read"), 0
+    put = _count(details, "cache_creation") or _count(details, "cache_write_tokens")
     if not details:
         cached = _count(counts, "cache_read_input_tokens")
         put = _count(counts, "cache_creation_input_tokens")
@@ -169,11 +174,19 @@ def _of_audio(by_modality: Any) -> int:
 def _interaction(counts: Mapping[str, Any]) -> Usage:
     """Read Google's interactions, which count thoughts apart from the output."""
     thoughts = _count(counts, "total_thought_tokens")
+    read_in, wrote, cached = (
+        [fields(each) for each in listed(counts.get(f"{of}_tokens_by_modality"))]
+        for of in ("input", "output", "cached")
+    )
     return Usage(
         _count(counts, "total_input_tokens", "total_tool_use_tokens"),
         _count(counts, "total_cached_tokens"),
         _count(counts, "total_output_tokens") + thoughts,
         thoughts,
+        sum(_count(each, "tokens") for each in read_in if text(each.get("modality")) not in _TEXTS),
+        audio=sum(_count(each, "tokens") for each in read_in if text(each.get("modality")) == "audio"),
+        spoken=sum(_count(each, "tokens") for each in wrote if text(each.get("modality")) == "audio"),
+        cached_audio=sum(_count(each, "tokens") for each in cached if text(each.get("modality")) == "audio"),
     )
 
 
@@ -181,7 +194,7 @@ def _ollama(counts: Mapping[str, Any]) -> Usage:
     return Usage(_count(counts, "prompt_eval_count"), 0, _count(counts, "eval_count"))
 
 
-_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", None)
+_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", "text", None)
 _FORMATS = (
     ("prompt_tokens", _chat),
     ("input_tokens", _items),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from agent_otel._internal import collected
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
@@ -29,11 +31,19 @@ class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 class MeasuredStream(_Stream):
-    """A stream with a visit around its steps."""
+    """A stream with a visit around its steps, which ends when its consumer abandons it."""
+
+    _self_visit: Any = None  # an interrupt may come before it is set
 
     def __init__(self, stream: Any, visit: Any) -> None:
         super().__init__(stream)
+        collected.follow()
+        collected.run_due()
         self._self_visit = visit
+
+    def __del__(self) -> None:
+        if self._self_visit is not None:
+            collected.run(self._self_visit.abandon)
 
     def __next__(self) -> Any:
         return self._self_visit.advance(self.__wrapped__.__next__)

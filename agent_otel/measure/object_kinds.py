@@ -121,13 +121,15 @@ def _record(cls: type) -> Shape:
         return Shape(RECORD, namespace, namespace=namespace)
 
     def read(value: Any) -> dict[str, Any]:
-        found = dict(namespace(value)) if namespace is not None else {}
-        found.update(_slot_values(value, slots))
+        own = namespace(value) if namespace is not None else {}
+        found = {**own, **_slot_values(value, slots)}
         if fields is not None:
             found = {name: found[name] for name in fields if name in found}
-        more = extra(value) if extra is not None else None
-        if type(more) is dict:
-            found.update(more)
+        if extra is not None:
+            more = extra(value)
+            more = own.get("__pydantic_extra__") if more is _UNSET else more  # of a class that declares it itself
+            if type(more) is dict:
+                found.update(more)
         return found
 
     return Shape(RECORD, read, namespace=namespace, declared=fields is not None or _is_attrs(cls))
@@ -152,11 +154,9 @@ def _slots(cls: type) -> dict[str, Callable[[Any], Any]]:
     }
 
 
-def _slot_values(value: Any, slots: dict[str, Callable[[Any], Any]]) -> Iterator[tuple[str, Any]]:
-    for name, get in slots.items():
-        found = _slot(get, value)
-        if found is not _UNSET:
-            yield name, found
+def _slot_values(value: Any, slots: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
+    found = ((name, _slot(get, value)) for name, get in slots.items())
+    return {name: each for name, each in found if each is not _UNSET}
 
 
 def _slot(get: Callable[[Any], Any], value: Any) -> Any:

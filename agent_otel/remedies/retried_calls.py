@@ -106,7 +106,7 @@ def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
     spot: _Spot | None = record.spot
     if spot is None or record.raised:
         return None
-    # What a remedy has put in the place of the result: the whole would pass by the remedy in the later attempt.
+    # A remedy's replacement is stored as such: in the later attempt no remedy acts.
     remedied, is_text = record.remedied, isinstance(read, str)
     if record.error_type is not None and (remedied is None or remedied.error_type != record.error_type):
         return None

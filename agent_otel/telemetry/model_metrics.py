@@ -122,6 +122,8 @@ class ModelMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._series: dict[str | None, ModelSeries] = {}
+        #: Of all models above the limit: each would keep its own until a scrape.
+        self._others: ModelSeries | None = None
         self._resent: dict[str, Series] = {}
         self._cached: Series | None = None
         self._offered: dict[str, tuple[Series, Series, Series]] = {}
@@ -204,7 +206,8 @@ class ModelMetrics:
         found = self._series.get(model)
         if found is None:
             name = self._metrics.limit(semconv.REQUEST_MODEL, model)
-            found = ModelSeries(self._metrics, name)
-            if name != semconv.OTHER:
-                self._series[model] = found
+            if name == semconv.OTHER:
+                found = self._others = self._others or ModelSeries(self._metrics, name)
+            else:
+                found = self._series[model] = ModelSeries(self._metrics, name)
         return found

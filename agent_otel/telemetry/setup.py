@@ -247,11 +247,10 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
         if provider is not None:
             from agent_otel.telemetry.sinks.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
 
-            sinks.append(OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
+            sinks.append(made := OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
             if owned:
                 _own(provider)
-                forget = functools.partial(forked.forget_counts, provider)
-                fork.after_fork(errors.guarded("emit.fork")(forget))
+                fork.after_fork(functools.partial(_begin_anew, provider, made))
     where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
@@ -265,6 +264,13 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
             metrics_server.endpoint.use(chosen.prometheus_host, chosen.prometheus_port)
             where += f" /metrics is on port {chosen.prometheus_port}."
     return sinks, where
+
+
+@errors.guarded("emit.fork")
+def _begin_anew(provider: object, sink: Sink) -> None:
+    """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
+    forked.forget_counts(provider)
+    sink.series(semconv.PROCESS_START, ()).record(time.time())
 
 
 def _own(provider: object) -> None:

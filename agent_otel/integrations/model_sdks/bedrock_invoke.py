@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
 
-_INPUT, _OUTPUT = "x-amzn-bedrock-input-token-count", "x-amzn-bedrock-output-token-count"
+# The names of the tokens of the input, of the output, and of what the cache has read and written.
+_IN_HEADERS = tuple(
+    f"x-amzn-bedrock-{of}-token-count" for of in ("input", "output", "cache-read-input", "cache-write-input")
+)
+_IN_METRICS = ("inputTokenCount", "outputTokenCount", "cacheReadInputTokenCount", "cacheWriteInputTokenCount")
 _METRICS = "amazon-bedrock-invocationMetrics"
 
 
@@ -105,13 +109,17 @@ def usage(response: Mapping[str, Any]) -> Usage | None:
     event = event_of(response)
     if event is not None:
         counts = fields(event.get(_METRICS))
-        return _usage(counts.get("inputTokenCount"), counts.get("outputTokenCount"))
+        return _usage(counts, _IN_METRICS)
     headers = fields(fields(response.get("ResponseMetadata")).get("HTTPHeaders"))
-    return _usage(headers.get(_INPUT), headers.get(_OUTPUT))
+    return _usage(headers, _IN_HEADERS)
 
 
-def _usage(read: Any, written: Any) -> Usage | None:
-    return Usage(int(read), output=int(written or 0)) if read else None
+def _usage(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage | None:
+    """Return the usage; of the input, Bedrock counts what its cache has read and written apart."""
+    if counts.get(names[0]) is None:
+        return None
+    rest, output, cached, put = (int(counts.get(name) or 0) for name in names)
+    return Usage(rest + cached + put, cached, output, written=put)
 
 
 def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:

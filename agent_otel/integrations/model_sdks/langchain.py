@@ -146,6 +146,26 @@ def _answer(response: Any) -> Mapping[str, Any]:
     return fields(fields(generations[0]).get("message")) if generations else known
 
 
+def _event_usage(event: Any) -> Usage | None:
+    """Return the usage in the last event of a message, for providers whose SDK is not read."""
+    known = fields(event)
+    return read_usage(known.get("usage")) if text(known.get("event")) == _FINISHED else None
+
+
+def _event_asks(event: Any) -> bool | None:
+    """Return whether an event asks for a tool call; the last one of a message decides where none before it has."""
+    known = fields(event)
+    block = fields(known.get("content"))
+    if text(known.get("event")) == "content-block-finish" and text(block.get("type")) in _CALLS:
+        return asks_for([text(block.get("name"))])
+    return False if _event_ends(event) else None
+
+
+def _event_ends(event: Any) -> bool:
+    return text(fields(event).get("event")) == _FINISHED
+
+
+_FINISHED = "message-finish"
 _ASKED = ("tool_calls", "tool_call_chunks", "invalid_tool_calls")
 
 
@@ -165,6 +185,6 @@ def _answered(_: Invocation) -> None:
 
 
 generated = ModelReader(_generated, _usage, _asks, outermost=True)
-events = ModelReader(_events, _usage, _asks, outermost=True, adds_usage=True)
+events = ModelReader(_events, _event_usage, _event_asks, ends=_event_ends, outermost=True)
 streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True, passes=_passes)
 answered = Hook(_answered)

@@ -15,6 +15,7 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted, passes
+from agent_otel.integrations.model_sdks.openai_items import ROLES, content_of, parts_of
 from agent_otel.integrations.model_sdks.openai_realtime import REALTIME, RESPONSES
 from agent_otel.integrations.model_sdks.stainless import (
     base_client,
@@ -25,7 +26,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     watch,
 )
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+from agent_otel.semconv import SYSTEM, TOOL_CALL_ARGUMENTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,13 +59,6 @@ ENTRY = Integration(
     ),
 )
 
-_ROLES = {"user": USER, "assistant": ASSISTANT}
-_ROLES |= {"system": SYSTEM, "developer": SYSTEM, "tool": TOOL_RESULTS, "function": TOOL_RESULTS}
-# Keys of the model's arguments, in the items of calls to different tools.
-_ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
-# Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.
-_OWN_IDS = ("msg_", "fc_", "ctc_")
-
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
@@ -80,14 +74,6 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return responses(body) if path.endswith("/responses") else None
 
 
-def _content(value: Any) -> Any:
-    """Return a message's content, or None if it is missing or a sentinel of an omitted key."""
-    cls = type(value)
-    if issubclass(cls, tuple):
-        return listed(value)
-    return value if issubclass(cls, str | list | dict | int | float) else None
-
-
 def chat(body: Any) -> Messages:
     """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
     body = fields(body)
@@ -99,10 +85,10 @@ def _message(each: Any) -> Iterator[RequestPart]:
     message = fields(each)
     role, content = message.get("role"), message.get("content")
     role = role if type(role) is str else text(role) or ""
-    content = content if type(content) is str else _content(content)
+    content = content if type(content) is str else content_of(content)
     if content is not None:
         call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
-        yield new_part(RequestPart, (_ROLES.get(role, USER), content, call_id, name, None, None, False))
+        yield new_part(RequestPart, (ROLES.get(role, USER), content, call_id, name, None, None, False))
     if "tool_calls" in message or "function_call" in message:
         yield from _calls(message)
 
@@ -155,33 +141,7 @@ def _responses(body: Mapping[str, Any], items: list[Any]) -> Messages:
         head.append(RequestPart(SYSTEM, instructions))
     if is_text(said):
         head.append(RequestPart(USER, said))
-    return Messages(head, items, _item)
-
-
-def _item(each: Any) -> Iterator[RequestPart]:
-    item = fields(each)
-    kind = text(given(item.get("type"), "message"))
-    if kind is None:
-        return
-    item_id = text(item.get("id"))
-    item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
-    if kind == "message":
-        role, content = text(item.get("role")), _content(item.get("content"))
-        if content is not None:
-            yield RequestPart(_ROLES.get(role or "", USER), content, message_id=item_id)
-    elif kind.endswith("_call_output"):
-        yield RequestPart(TOOL_RESULTS, given(_content(item.get("output"))), text(item.get("call_id")))
-    elif kind.endswith("_call"):
-        asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
-        name = text(item.get("name")) or kind.removesuffix("_call")
-        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, text(item.get("call_id")), name, item_id)
-        # The provider ran this tool, so no call of it was measured here.
-        for name in ("output", "results", "result"):
-            if item.get(name) is not None:
-                yield RequestPart(TOOL_RESULTS, item.get(name))
-    elif kind in {"reasoning", COMPACTION}:
-        value = given(item.get("encrypted_content"), item.get("summary"))
-        yield RequestPart(ASSISTANT, value, name=COMPACTION if kind == COMPACTION else None)
+    return Messages(head, items, parts_of)
 
 
 def usage(response: Any) -> Usage | None:

@@ -67,7 +67,8 @@ async def arun(base_url: str, tools: Sequence[Any], prompt: str, setting: str) -
     """One run."""
     if setting == "mcp":
         params: Any = {"command": sys.executable, "args": [str(Path(__file__).with_name("mcp_server.py"))]}
-        async with MCPServerStdio(params) as server:
+        # A busy machine takes longer than the five seconds that are the default to start a server.
+        async with MCPServerStdio(params, client_session_timeout_seconds=100) as server:
             agent = make(base_url, (), setting, mcp_servers=[server])
             return str((await Runner.run(agent, prompt, run_config=CONFIG)).final_output)
     result = await Runner.run(make(base_url, tools, setting), prompt, run_config=CONFIG)

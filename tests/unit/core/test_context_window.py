@@ -69,6 +69,33 @@ def test_another_error_is_none(error: Exception) -> None:
     assert not is_rejection(error)
 
 
+class LazyError(Exception):
+    """An exception of the program's own, whose code nothing may run."""
+
+    def __str__(self) -> str:
+        raise AssertionError
+
+    body = code = response = status_code = property(__str__)
+
+
+def test_no_code_of_an_error_runs() -> None:
+    assert not is_rejection(LazyError("secret"))
+    assert is_rejection(LazyError("prompt is too long: 250000 tokens"))
+
+
+class RpcError(Exception):
+    """As gRPC's, which has no arguments."""
+
+    def __init__(self, details: str) -> None:
+        super().__init__()
+        self._details = details
+
+
+def test_an_error_without_arguments_is_read_by_its_fields() -> None:
+    assert is_rejection(RpcError("maximum context length is 131072"))
+    assert not is_rejection(RpcError("no such model"))
+
+
 def test_the_parts_sum_up_to_the_total() -> None:
     shares = {("system", ""): 333, ("tool_results", "search"): 333, ("user", ""): 334, ("assistant", ""): 0}
     assert divided(1001, shares) == {

@@ -113,3 +113,40 @@ def test_a_block_that_ends_in_another_context_raises_nothing(environment: Callab
     expected = [["invoke_workflow", None, False], ["execute_tool search", "invoke_workflow", False]]
 
     assert _run(environment("bare"), _TORN) == expected
+
+
+#: The collector ends the block while its own lock of the costliest executions is held.
+_COLLECTED = """
+import gc
+from agent_otel._internal import collected
+from agent_otel.core.executions import executions
+from agent_otel.core.execution_tokens import Tokens
+from agent_otel.core.usage import Usage
+from agent_otel.telemetry.costliest import costliest
+
+provide()
+
+def answer():
+    with agent_otel.execution("run-1"):
+        executions.touched("run-1").tokens = tokens = Tokens()
+        tokens.add(Usage(100, output=10))
+        yield
+
+class Cycle:
+    pass
+
+kept = Cycle()
+kept.own, kept.steps = kept, answer()
+next(kept.steps)
+del kept
+with costliest._lock:
+    gc.collect()
+    before = len(exporters["theirs"].get_finished_spans())
+collected.run_due()
+print(json.dumps([before, [row["execution"] for row in costliest.rows()], [name for _, name, _, _ in spans()]]))
+"""
+
+
+def test_the_collector_may_end_a_block_at_any_time(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(PROVIDERS + CALL + _COLLECTED, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(child.stdout) == [0, ["run-1"], ["invoke_workflow"]]

@@ -232,3 +232,18 @@ def test_off_is_off(environment: Callable[[str], Environment]) -> None:
         check=True,
     )
     assert done.stdout == "[]\n"
+
+
+def test_retries_of_a_refused_payload_are_no_growth(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+        from agent_otel.core import step_handler
+        from agent_otel.core.types import Payload, Step
+        step = Step("mine", "agent", "w", "run-1")
+        step_handler.payload(step, Payload("state", 100_000))
+        step_handler.payload(step, Payload("state", 300_000))
+        for _ in range(5):
+            step_handler.payload(step, Payload("state", 500_000), refused="too large")
+        """
+    )
+    assert counted(report, "agent_otel.workflow.payload.growth") == {"": 400_000}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from agent_otel.core.usage import Usage, answered_by, read
-from agent_otel.integrations.model_sdks import openai, openai_answers
+from agent_otel.integrations.model_sdks import bedrock_invoke, openai, openai_answers
+from agent_otel.measure.size import size
 
 CHAT = {
     "prompt_tokens": 1000,
@@ -48,6 +51,24 @@ GEMINI = {
     "candidatesTokensDetails": [{"modality": "AUDIO", "tokenCount": 20}],
     "cacheTokensDetails": [{"modality": "TEXT", "tokenCount": 720}, {"modality": "AUDIO", "tokenCount": 48}],
 }
+INTERACTION = {
+    "total_input_tokens": 1000,
+    "total_cached_tokens": 768,
+    "total_output_tokens": 50,
+    "total_thought_tokens": 150,
+    "input_tokens_by_modality": [
+        SimpleNamespace(modality="text", tokens=742),
+        SimpleNamespace(modality="image", tokens=200),
+        SimpleNamespace(modality="audio", tokens=58),
+    ],
+    "output_tokens_by_modality": [SimpleNamespace(modality="audio", tokens=20)],
+    "cached_tokens_by_modality": [{"modality": "text", "tokens": 720}, {"modality": "audio", "tokens": 48}],
+}
+WRITTEN = Usage(1000, 700, 200, 150, written=200)
+METRICS = (
+    '{"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTokenCount": 13, '
+    '"cacheReadInputTokenCount": 20000, "cacheWriteInputTokenCount": 5000}}'
+)
 BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, "cacheWriteInputTokens": 200}
 
 
@@ -61,6 +82,12 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
         (GEMINI, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20, cached_audio=48)),
         (BEDROCK, Usage(1000, 768, 200, written=200)),
         ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
+        (
+            CHAT | {"prompt_tokens_details": {"cached_tokens": 700, "cache_write_tokens": 200}},
+            WRITTEN._replace(spoken=30),
+        ),
+        (RESPONSES | {"input_tokens_details": {"cached_tokens": 700, "cache_write_tokens": 200}}, WRITTEN),
+        (INTERACTION, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20, cached_audio=48)),
     ],
 )
 def test_each_format_gives_the_same_tokens(counts: dict[str, Any], usage: Usage) -> None:
@@ -145,3 +172,43 @@ def test_an_item_of_a_stream_passes_only_without_tokens_and_without_calls_of_the
         assert passes is openai_answers.passes(each)
         has_something = openai.usage(each) is not None or bool(list(openai_answers.hosted(each)))
         assert has_something is not passes
+
+
+class Undeclared:
+    """As a model of pydantic whose class declares the field for what it does not declare itself."""
+
+    __slots__ = ("__dict__", "__pydantic_extra__")
+    __pydantic_fields__ = {"prompt_tokens": None}  # noqa: RUF012 - pydantic's is like this
+
+    def __init__(self) -> None:
+        extra = {"prompt_tokens_details": {"cached_tokens": 768}}
+        self.__dict__.update(prompt_tokens=1000, __pydantic_extra__=extra)
+
+
+def test_counts_that_the_sdk_does_not_declare_are_read() -> None:
+    assert read(Undeclared()) == Usage(1000, 768)
+    expected = '{"prompt_tokens":1000,"prompt_tokens_details":{"cached_tokens":768}}'
+    assert size(Undeclared()) == (len(expected), True)
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        {
+            "ResponseMetadata": {
+                "HTTPHeaders": {
+                    "x-amzn-bedrock-input-token-count": "3",
+                    "x-amzn-bedrock-output-token-count": "13",
+                    "x-amzn-bedrock-cache-read-input-token-count": "20000",
+                    "x-amzn-bedrock-cache-write-input-token-count": "5000",
+                }
+            }
+        },
+        {
+            "headers": {":event-type": "chunk"},
+            "payload": json.dumps({"bytes": base64.b64encode(METRICS.encode()).decode()}).encode(),
+        },
+    ],
+)
+def test_bedrock_counts_what_its_cache_has_read_and_written_apart(response: dict[str, Any]) -> None:
+    assert bedrock_invoke.usage(response) == Usage(25_003, 20_000, 13, written=5_000)

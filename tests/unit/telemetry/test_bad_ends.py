@@ -466,3 +466,39 @@ def test_a_status_file_replaces_nothing_but_a_status(
     assert before == sorted(tmp_path.iterdir())
     assert b"" == other.read_bytes()
     assert kind != "text" or path.read_text() == "theirs"
+
+
+_FORKING = """
+import json, os, sys, time
+import agent_otel
+
+@agent_otel.tool
+def search(query): return query
+
+def started():
+    data = json.JSONDecoder().raw_decode(said[said.index("{"):])[0]
+    found = data["resource_metrics"][0]["scope_metrics"][0]["metrics"]
+    by_name = {one["name"]: one["data"]["data_points"] for one in found}
+    return by_name["agent_otel.process.start_time"][0]["value"]
+
+search("a")
+time.sleep(0.1)
+forked_at = time.time()
+ours, theirs = os.pipe()
+if os.fork() == 0:
+    os.dup2(theirs, 1)
+    search("b")
+    agent_otel.flush()
+    os._exit(0)
+os.close(theirs)
+said = open(ours).read()
+print(json.dumps([started() >= forked_at]))
+sys.stdout.flush()
+os._exit(0)
+"""
+
+
+def test_the_counts_of_a_forked_child_begin_with_it(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "OTEL_METRICS_EXPORTER": "console", "OTEL_TRACES_EXPORTER": "none"}
+    child = environment("bare").run(_FORKING, env=env, check=True)
+    assert json.loads(child.stdout.splitlines()[0]) == [True]

@@ -174,3 +174,51 @@ def test_tasks_threads_and_nested_executions_have_their_own(environment: Callabl
     # The last thread has no copy of the context.
     expected = {"first": 2, "second": 2, "inner": 1, "outer": 2, "": 1}
     assert [expected, []] == json.loads(child.stdout), child.stderr
+
+
+_OTHER_SPANS = """
+import json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from agent_otel.core import delivery, step_handler
+from agent_otel.core.types import ModelRequest, Payload, RequestPart, Step
+from agent_otel.telemetry.setup import telemetry
+
+exporter, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+with agent_otel.execution("x1"):
+    with agent_otel.tool_call("measured", {"a": 1}, call_id="c0") as made:
+        made.result("y" * 5000)
+    delivery.take(telemetry(), ModelRequest([
+        RequestPart("user", "hello"),
+        RequestPart("tool_arguments", '{"q": 1}', "c0", "measured"), RequestPart("tool_results", "y" * 1000, "c0"),
+        RequestPart("tool_arguments", '{"q": 1}', "c1", "unmeasured"), RequestPart("tool_results", "z" * 100, "c1"),
+    ], model="m"))
+step_handler.execution_began("run-7", "wf")
+step_handler.begin_step(Step("dapr", "act", "wf", "run-7"), Payload("input", 100)).finish()
+step_handler.execution_ended("run-7")
+with trace.get_tracer("theirs").start_as_current_span("RunActivity:act", attributes={"temporalActivityID": "1"}):
+    large = Payload("input", 1_900_000, data='{"a": "%s"}' % ("x" * 1_900_000))
+    step_handler.begin_step(Step("temporal", "act", "wf", "run-8"), large).finish()
+agent_otel.flush()
+print(json.dumps(sorted([s.name, s.attributes.get("team")] for s in exporter.get_finished_spans())))
+"""
+
+
+def test_each_kind_of_span_has_them(environment: Callable[[str], Environment]) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "team=search"}
+    child = environment("bare").run(CALL + _OTHER_SPANS, env=env, check=True)
+    assert json.loads(child.stdout) == [
+        ["RunActivity:act", "search"],
+        ["execute_activity act", "search"],
+        ["execute_tool measured", "search"],
+        ["execute_tool unmeasured", "search"],
+        ["invoke_workflow", "search"],
+        ["invoke_workflow wf", "search"],
+        ["tool_result_truncated measured", "search"],
+        ["workflow_payload act", "search"],
+    ]

@@ -11,6 +11,20 @@ from agent_otel.telemetry.tool_metrics import Metrics
 SYSTEM, A, B = ("system", ""), ("tool_results", "a"), ("tool_results", "b")
 
 
+def test_models_above_the_limit_share_their_series_and_are_counted() -> None:
+    registry = CollectorRegistry()
+    sink = PrometheusSink(registry)
+    models = ModelMetrics(Metrics([sink], 10_000))
+    for number in range(60):
+        models.series(f"m{number}").tokens.add([SYSTEM], [1])
+    held = len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled)  # type: ignore[union-attr]
+    for _ in range(100):
+        models.series("m59").tokens.add([SYSTEM], [1])
+    assert len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled) == held  # type: ignore[union-attr]
+    labels = {"gen_ai_tool_name": "", "gen_ai_request_model": "_other", "part": "system"}
+    assert registry.get_sample_value("agent_otel_tool_context_tokens_total", labels) == 110
+
+
 def test_conversations_with_other_orders_of_parts_take_turns() -> None:
     registry = CollectorRegistry()
     series = ModelMetrics(Metrics([PrometheusSink(registry)], 10_000)).series("m")

@@ -1,0 +1,33 @@
+"""The items of a request to OpenAI's Responses API: each that the model reads is a part of the request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from agent_otel.core.types import RequestPart
+from agent_otel.integrations.model_sdks.openai_items import parts_of
+from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS
+
+TOOL = {"type": "function", "name": "search", "parameters": {}}
+APPROVAL = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "search", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("item", "part"),
+    [
+        ({"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": [TOOL]}, RequestPart(TOOLS, [TOOL])),
+        ({"type": "tool_search_output", "call_id": "c", "tools": [TOOL]}, RequestPart(TOOLS, [TOOL])),
+        ({"type": "additional_tools", "tools": [TOOL]}, RequestPart(TOOLS, [TOOL])),
+        ({"type": "program_output", "id": "po_1", "call_id": "c", "result": "r"}, RequestPart(TOOL_RESULTS, "r", "c")),
+        ({"type": "local_shell_call_output", "id": "c", "output": "r"}, RequestPart(TOOL_RESULTS, "r", "c")),
+        (APPROVAL, RequestPart(ASSISTANT, APPROVAL)),
+    ],
+)
+def test_no_item_is_left_out(item: dict[str, Any], part: RequestPart) -> None:
+    assert list(parts_of(item)) == [part]
+
+
+def test_a_reference_has_no_content() -> None:
+    assert list(parts_of({"type": "item_reference", "id": "msg_1"})) == []
