@@ -6,6 +6,7 @@ It needs the extra ``cli``. The package itself imports nothing from here.
 from __future__ import annotations
 
 import importlib.util
+import io
 import sys
 
 #: Import names of the packages that the extra ``cli`` installs.
@@ -22,4 +23,7 @@ def main() -> None:
         sys.exit(2)
     from agent_otel.cli.app import app  # noqa: PLC0415 - it imports what may be missing
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an encoding without these characters shows others
+            stream.reconfigure(errors="replace")
     app(prog_name="agent-otel")

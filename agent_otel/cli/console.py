@@ -52,7 +52,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     Cells wrap between words. Where the longest words of the columns do not fit side by side, each row becomes lines of
     ``name  value``.
     """
-    out, cells = console(), [tuple(row) for row in rows]
+    out, cells = console(), [tuple(map(_shown, row)) for row in rows]
     widths = _widths([head, *cells], out.width)
     if widths is None:
         _lines(out, head, cells)
@@ -119,7 +119,7 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def say(text: str, style: str = "") -> None:
     """Print one line without markup or wrapping."""
-    console().print(text, markup=False, soft_wrap=True, style=style)
+    console().print(_shown(text), markup=False, soft_wrap=True, style=style)
 
 
 def warn(text: str) -> None:
@@ -130,6 +130,10 @@ def warn(text: str) -> None:
 def printable(name: str) -> str:
     """Return a name without control characters, which a terminal would obey: models and servers choose names."""
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
+
+
+def _shown(text: str) -> str:
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def _colour(state: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from agent_otel._internal.installing import source
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.cli.live import Endpoint, Live
+from agent_otel.cli.run import interpreter
 from agent_otel.doctor import observed, process
 from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding, findings, in_order
 from agent_otel.settings import Settings
@@ -36,15 +38,21 @@ probe.main(started=started)
 #: Exit code where something is wrong; 2 stands for wrong usage, as with every command.
 _WRONG = 1
 _FIRST_THINGS = 3
+#: A shell adds the number of the signal that has ended a program.
+_SIGNALLED = 128
+#: Hosts of a port that is open on all addresses.
+_ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - nothing is opened
 
 
 @click.command("doctor", context_settings={"ignore_unknown_options": True})
-@click.option("--python", default=sys.executable, help="Interpreter of the agent, with its options: 'python3 -S'.")
+@click.option("--python", help="Interpreter of the agent, with its options: 'python3 -S'.")
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="Examine a process that runs.")
 @click.option("--status", type=click.Path(path_type=Path, dir_okay=False), help="A file of AGENT_OTEL_STATUS_FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings and facts as JSON.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM...]")
-def command(python: str, program: tuple[str, ...], *, pid: int | None, status: Path | None, as_json: bool) -> None:
+def command(
+    python: str | None, program: tuple[str, ...], *, pid: int | None, status: Path | None, as_json: bool
+) -> None:
     """Find out whether agent_otel is on, what it measures and where its telemetry goes.
 
     Run it with the agent's environment variables. It imports the frameworks that are installed, and sends one span and
@@ -62,7 +70,7 @@ def command(python: str, program: tuple[str, ...], *, pid: int | None, status: P
         return
     if program:
         sys.exit(_observe(program, as_json=as_json))
-    facts = _examine(shlex.split(python))
+    facts = _examine(interpreter(python))
     _report(findings(facts), facts, as_json=as_json)
 
 
@@ -108,18 +116,19 @@ def _shown(environ: dict[str, str]) -> dict[str, str]:
 
 def _endpoint(environ: dict[str, str]) -> list[Finding]:
     """Return what the port of a process answers."""
-    port = environ.get("AGENT_OTEL_PROMETHEUS_PORT", "").strip()
+    port, host = (environ.get(f"AGENT_OTEL_PROMETHEUS_{name}", "").strip() for name in ("PORT", "HOST"))
+    host = "localhost" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host.strip("[]") else host
     if not port.isdecimal() or environ.get("AGENT_OTEL", "").strip().lower() not in ON:
         return []
     try:
-        with closing(Live([Endpoint(f"localhost:{port}", {})])) as live:
+        with closing(Live([Endpoint(f"{host}:{port}", {})])) as live:
             snapshot = live.read()
     except Failure as failure:
         return [Finding(ERROR, "metrics", failure.message)]
     if snapshot.failures:
         return [Finding(ERROR, "metrics", snapshot.failures[0], "it is served from the import of a framework on")]
     calls = sum(row.calls for row in snapshot.tools)
-    text = f"port {port} has the metrics of tool calls: {calls:,}; `agent-otel metrics localhost:{port}` prints them"
+    text = f"port {port} has the metrics of tool calls: {calls:,}; `agent-otel metrics {host}:{port}` prints them"
     return [Finding(OK if calls else WARNING, "metrics", text)]
 
 
@@ -162,13 +171,13 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
     """Run a program with the switch on, print what was seen of it, and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "PROMETHEUS_MULTIPROC_DIR": folder}
-        ended = _run(list(program), env)
+        code = _waited(list(program), env)
         seen = observed.read(Path(folder))
     rows, things, offered = observed.tools(seen), observed.advice(seen), observed.definitions(seen)
     if as_json:
         shown = None if offered is None else asdict(offered)
         click.echo(json.dumps({"tools": [asdict(row) for row in rows], "definitions": shown, "advice": things}))
-        return ended.returncode
+        return code
     _print_tools(rows)
     requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")
     console.say(
@@ -182,7 +191,20 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
         console.say(f"{number}. {thing}", "bold")
     if rows and not things:
         console.say("nothing was cut, lost or refused")
-    return ended.returncode
+    return code
+
+
+def _waited(program: list[str], env: dict[str, str]) -> int:
+    """Run a program to its end, and return its exit code as a shell does.
+
+    An interrupt from the keyboard is the program's, which may end for it; its report is printed all the same.
+    """
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        code = _run(program, env).returncode
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else _SIGNALLED - code
 
 
 def _print_tools(rows: list[observed.Tool]) -> None:

@@ -116,7 +116,9 @@ def _tree(root: Node, *, everything: bool) -> None:
 
 
 def _label(node: Node, total: int) -> Text:
-    return Text.assemble((f"{node.bytes:,}", "bold"), f"  {_share(node.bytes, total)}  ", (node.name, "cyan"))
+    return Text.assemble(
+        (f"{node.bytes:,}", "bold"), f"  {_share(node.bytes, total)}  ", (console.printable(node.name), "cyan")
+    )
 
 
 def _share(part: int, total: int) -> str:

@@ -87,7 +87,7 @@ class Server:
         """
         try:
             response = self._client.request(method, self.url + path, **arguments)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last one of a host's name
             raise Failure(f"{self.name} at {self.url} does not answer: {_why(error)}") from None
         if response.status_code not in accept:
             self._refuse(response, path)
@@ -201,6 +201,6 @@ def _transport(url: str) -> httpx.HTTPTransport:
     proxy = None if bypassed else proxies.get(parts.scheme) or proxies.get("all")
     try:
         return httpx.HTTPTransport(retries=RETRIES, proxy=proxy)
-    except (ImportError, OSError, ValueError) as error:
+    except (ImportError, OSError, ValueError, httpx.InvalidURL) as error:
         what = "what SSL_CERT_FILE names" if isinstance(error, OSError) else "the proxy that the environment names"
         raise Failure(f"{what} cannot be used: {type(error).__name__}") from None

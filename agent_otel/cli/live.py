@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agent_otel import semconv
 from agent_otel.alerts import promql
 from agent_otel.cli.console import Failure, printable
-from agent_otel.cli.http_client import Server, Variables
+from agent_otel.cli.http_client import Server, Variables, checked, told
 from agent_otel.doctor import observed
 from agent_otel.doctor.observed import Observed
 from agent_otel.semconv.types import prometheus_label
@@ -54,6 +54,11 @@ _QUERIES: Final = (
     (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
     (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
 )
+#: Labels that a sample with a name has, whatever has handed it on.
+_LABELS: Final = {
+    metric.exposed_name + part: [label for label in labels if label in (_TOOL, promql.LE)]
+    for metric, part, labels in _QUERIES
+}
 #: Series: the name of a sample, and its labels.
 _Series = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -154,7 +159,7 @@ class Endpoint:
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         address = url if "//" in url else f"http://{url}"
-        at_root = not urlsplit(address).path.strip("/")
+        at_root = not urlsplit(checked(address)).path.strip("/")
         self._server = Server("the agent", address.rstrip("/") + "/metrics" * at_root, VARIABLES, {**_TEXT, **headers})
         self.url = self._server.url
 
@@ -168,17 +173,25 @@ class Endpoint:
         Raises:
             Failure: it does not answer, or not in Prometheus's text format.
         """
-        text = self._server.send("GET", "").text
+        response = self._server.send("GET", "")
+        if response.is_error:
+            raise Failure(f"{self.url} answers with {told(response)}")
         try:
-            families = [*text_string_to_metric_families(text)]
+            families = [*text_string_to_metric_families(response.text)]
         except ValueError:
             raise Failure(f"{self.url} does not answer in Prometheus's text format") from None
         return {
             (sample.name, _labels(sample.labels)): sample.value
             for family in families
             for sample in family.samples
-            if sample.name.startswith(semconv.SCOPE)
+            if sample.name.startswith(semconv.SCOPE) and _is_usable(sample)
         }
+
+
+def _is_usable(sample: Any) -> bool:
+    """Return True for a count as this package has it, with the labels by which it is added up."""
+    needed = _LABELS.get(sample.name, ())
+    return math.isfinite(sample.value) and sample.value >= 0 and all(label in sample.labels for label in needed)
 
 
 class Window:

@@ -51,6 +51,11 @@ _CHECKS: Final = (
         "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto",
     ),
     (
+        semconv.RESULTS_LARGE,
+        semconv.GEN_AI_TOOL_NAME,
+        "{n} results were large, most of {who}: let it return pages or a summary",
+    ),
+    (
         semconv.TOOL_REPEATS,
         semconv.GEN_AI_TOOL_NAME,
         "{n} calls had the arguments of an earlier one, most of {who}: look at what it returns",
@@ -170,9 +175,17 @@ def _tokens_of_definition(observed: Observed, own: dict[str, str]) -> int:
     return round((tokens or observed.total(semconv.DEFINITION_SENT, **own) / _BYTES_OF_A_TOKEN) / requests)
 
 
+def _of_known_layers(observed: Observed) -> Observed:
+    """Leave out results above the budget that stands where no layer has a limit: `auto` withholds none of them."""
+    name, layer = semconv.RESULTS_OVER_BUDGET.exposed_name, prometheus_label(semconv.LAYER)
+    kept = [sample for sample in observed.samples.get(name, ()) if sample[0].get(layer) != semconv.DEFAULT]
+    return Observed({**observed.samples, name: kept})
+
+
 def advice(observed: Observed) -> list[str]:
     """Return what to do, the most harmful first; empty when nothing was lost or refused."""
     found = []
+    observed = _of_known_layers(observed)
     for metric, label, text in _CHECKS:
         count = observed.total(metric)
         if count:

@@ -53,13 +53,19 @@ def status_path(pid: int, environ: Mapping[str, str]) -> Path | None:
     return path if path.is_absolute() else (_PROCESSES / str(pid) / "cwd").resolve() / path
 
 
+#: What each version of the file has.
+_OF_STATUS: Final = frozenset(
+    {"agent_otel", "pid", "python", "time", "integrations", "spans", "metrics", "warnings", "internal_errors"}
+)
+
+
 def read_status(path: Path) -> dict[str, Any] | None:
     """Return a status; None where there is none."""
     try:
         status = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return status if isinstance(status, dict) and "agent_otel" in status else None
+    return status if isinstance(status, dict) and status.keys() >= _OF_STATUS else None
 
 
 def of_variables(pid: int, environ: Mapping[str, str]) -> Iterator[Finding]:

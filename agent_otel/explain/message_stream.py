@@ -274,7 +274,7 @@ def message_of(value: dict[str, Any]) -> dict[str, Any] | None:
     for name in _AROUND:
         inner = value.get(name)
         if type(inner) is dict and "content" not in value:
-            if name == "data" and value.get("type") in _ROLES:
+            if name == "data" and type(value.get("type")) is str and value["type"] in _ROLES:
                 inner.setdefault("type", value["type"])
             if _is_message(inner):
                 return inner

@@ -64,7 +64,8 @@ def page(found: Explanation) -> str:
         parts += ["<h2>Growth</h2>", "<p>Bytes of the payload after each turn, and the nearest caps.</p>"]
         parts.append(_growth(found))
     parts += ["<h2>By path</h2>", _icicle(of_paths(found), "paths"), *_tables(found)]
-    return _PAGE.format(title=html.escape(f"{found.name}: {found.payload_bytes:,} bytes"), body="\n".join(parts))
+    made = _PAGE.format(title=html.escape(f"{found.name}: {found.payload_bytes:,} bytes"), body="\n".join(parts))
+    return made.encode("utf-8", "replace").decode()  # half a character in a name is no UTF-8
 
 
 def _summary(found: Explanation) -> str:
@@ -76,11 +77,11 @@ def _icicle(flames: Flames, name: str) -> str:
     from plotly import graph_objects  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
 
     trace = graph_objects.Icicle(
-        ids=flames.ids,
-        labels=flames.labels,
-        parents=flames.parents,
+        ids=_texts(flames.ids),
+        labels=_texts(flames.labels),
+        parents=_texts(flames.parents),
         values=flames.values,
-        hovertext=flames.hovers,
+        hovertext=_texts(flames.hovers),
         hoverinfo="text",
         marker={"colors": flames.colours, "line": {"width": 1, "color": "#fff"}},
         branchvalues="total",
@@ -90,6 +91,11 @@ def _icicle(flames: Flames, name: str) -> str:
         maxdepth=4,
     )
     return _figure(graph_objects.Figure(trace), name, 420)
+
+
+def _texts(texts: Iterable[str]) -> list[str]:
+    """Return texts for a figure, which takes no half a character: payloads have some in their names."""
+    return [text.encode("utf-8", "replace").decode() for text in texts]
 
 
 def _growth(found: Explanation) -> str:

@@ -143,7 +143,7 @@ def _ratio(text: str) -> float:
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError, Warning) as error:  # warnings may be errors
         raise ValueError(f"a regular expression: {error}") from None
     return text
 

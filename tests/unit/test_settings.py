@@ -92,6 +92,7 @@ WRONG = {
         *(("AGENT_OTEL_LABELS", text) for text in ("gen_ai.tool.name", "job", "1st", "a-b", "a,b,c,d,e,f")),
         *(("AGENT_OTEL_LABELS", text) for text in ("tool.args_hash=mine", "a.b,a_b=1", "team,team=search")),
         *(("AGENT_OTEL_REDACT", text) for text in ("redact", "my-app:redact", ":redact")),
+        *(("AGENT_OTEL_TRIM_REFERENCES", text) for text in ("(", "a{99999999999}", "(" * 3_000 + ")" * 3_000)),
     ],
 )
 def test_a_wrong_value_is_one_warning_and_the_default(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -155,6 +157,16 @@ def test_there_is_no_such_interpreter(doctor: Callable[..., Ran]) -> None:
     )
 
 
+def test_an_interpreter_whose_path_has_a_blank(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = tmp_path / "with a blank"
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert run("doctor").err == f"Error: {python} cannot be started: No such file or directory\n"
+    assert json.loads(run("run", "--json", "agent.py").out)["arguments"] == [str(python), "agent.py"]
+    for name in ("doctor", "run"):
+        ran = run(name, "--python", "'abc", "agent.py") if name == "run" else run(name, "--python", "'abc")
+        assert (1, "Error: 'abc is no command: No closing quotation\n") == (ran.code, ran.err)
+
+
 def test_a_framework_is_too_old(doctor: Callable[..., Ran], tmp_path: Path) -> None:
     package = tmp_path / "langchain_core"
     package.mkdir()
@@ -250,10 +262,49 @@ def test_a_program_that_runs_is_reported(
         ["4 tool calls, 0 payloads, 0 internal errors"],
         ["1. 3 results were truncated, most of read_file: let it return pages or a summary"],
         [
-            "2. 3 results were above a layer's budget, most of read_file: set AGENT_OTEL_RESULT_CEILING_BYTES=auto",
+            "2. 3 results were large, most of read_file: let it return pages or a summary",
         ],
         ["3. 2 calls had the arguments of an earlier one, most of read_file: look at what it returns"],
     ] == ran.rows
+
+
+_SERVING = """
+import signal, sys, time
+import agent_otel
+
+@agent_otel.tool
+def search(query):
+    return query
+
+search("x")
+print("serving", flush=True)
+try:
+    time.sleep(600)
+except KeyboardInterrupt:
+    sys.exit(3)
+"""
+
+
+def test_an_interrupt_ends_the_program_and_not_its_report(
+    environment: Callable[[str], Environment], tmp_path: Path
+) -> None:
+    agent = tmp_path / "serving.py"
+    agent.write_text(_SERVING)
+    command = (sys.executable, "-m", "agent_otel", "doctor", "--", str(environment("bare").python), str(agent))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as doctor:
+        assert doctor.stdout is not None
+        assert doctor.stdout.readline() == "serving\n"
+        os.killpg(doctor.pid, signal.SIGINT)
+        report = doctor.stdout.read()
+    assert doctor.returncode == 3
+    assert "search" in report
+
+
+def test_a_program_that_dies_of_a_signal_has_the_exit_code_that_a_shell_gives(
+    environment: Callable[[str], Environment],
+) -> None:
+    code = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    assert run("doctor", "--", environment("bare").python, "-c", code).code == 137
 
 
 def test_the_report_as_json(environment: Callable[[str], Environment], agent: Path) -> None:

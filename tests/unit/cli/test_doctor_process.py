@@ -120,10 +120,10 @@ def test_a_status_that_is_old_names_it(bare: Environment, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "other").write_text("{}")
-    assert (
-        f"Error: {tmp_path / 'other'} is no status of agent_otel\n" == run("doctor", "--status", tmp_path / "other").err
-    )
+    for text in ("{}", '{"agent_otel": "1"}', "[]"):
+        (tmp_path / "other").write_text(text)
+        ran = run("doctor", "--status", tmp_path / "other")
+        assert f"Error: {tmp_path / 'other'} is no status of agent_otel\n" == ran.err
     with subprocess.Popen(("true",)) as ended:
         pass
     assert f"Error: there is no process {ended.pid}\n" == run("doctor", "--pid", ended.pid).err

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,6 +124,65 @@ def test_metrics_of_an_endpoint_that_does_not_answer() -> None:
         found = json.loads(ran.out)
         assert (1, [], []) == (ran.code, found["tools"], found["workflows"])
         assert found["failures"][0].startswith(message)
+
+
+class Answers(BaseHTTPRequestHandler):
+    """Answers with a status and a text."""
+
+    status, text = 200, ""
+
+    def do_GET(self) -> None:
+        """Answer."""
+        self.send_response(self.status)
+        self.end_headers()
+        self.wfile.write(self.text.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+@pytest.mark.parametrize(
+    ("status", "text", "code"),
+    [
+        (503, "", 1),
+        (200, 'agent_otel_tool_args_size_bytes_count{gen_ai_tool_name="a"} NaN\n', 0),
+        (200, 'agent_otel_tool_args_size_bytes_count{other="a"} 3\n', 0),
+        (200, 'agent_otel_tool_result_size_bytes_bucket{gen_ai_tool_name="a"} 3\n', 0),
+        (200, 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="a"} -3\n', 0),
+    ],
+)
+def test_metrics_of_something_else(status: int, text: str, code: int) -> None:
+    answers = type("Answers", (Answers,), {"status": status, "text": text})
+    with ThreadingHTTPServer(("127.0.0.1", 0), answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/metrics"
+        ran = run("metrics", address)
+        server.shutdown()
+    assert ran.code == code
+    assert ran.err == (f"Error: {address} answers with 503: Service Unavailable\n" if code else "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "proxy"),
+    [
+        (("metrics", "http://[::1"), None),
+        (("report", "--url", "http://..:1"), None),
+        (("report", "--url", "http://xn--:1"), None),
+        (("report", "--url", "http://localhost:1"), "::::"),
+    ],
+)
+def test_an_address_that_is_none_is_a_message(arguments: tuple[str, ...], proxy: str | None) -> None:
+    ran = run(*arguments, env={"NO_PROXY": "", "HTTP_PROXY": proxy} if proxy else {})
+    assert ran.code == 1
+    assert ran.err.startswith("Error: ")
+
+
+def test_a_locale_without_the_characters_shows_others() -> None:
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "PYTHON"))}
+    env = {**plain, "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "LC_ALL": "C"}
+    command = (sys.executable, "-m", "agent_otel", "settings")
+    done = subprocess.run(command, capture_output=True, env=env, check=False)
+    assert (0, b"") == (done.returncode, done.stderr)
 
 
 def test_version_in_detail() -> None:

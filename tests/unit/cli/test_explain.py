@@ -214,6 +214,7 @@ ODD = {
     "one text": json.dumps("x" * 100_000).encode(),
     "lone surrogates": b'{"messages": [{"role": "user", "content": "' + b"\\ud800 text" * 3000 + b'"}]}',
     "odd messages": b'[{"role": 5, "content": {}}, {"role": "tool", "content": null, "tool_call_id": []}]',
+    "a type that is a list": b'[{"type": ["object", "null"], "data": {"a": 1}}]',
     "odd parts": b'[{"parts": 1}, {"parts": [1, null, {"functionCall": 1}]}, {"role": "model", "parts": []}]',
     "lines": b'{"role":"user","content":"a"}\n{"role":"assistant","content":"b"}\n',
     "a mark": b"\xef\xbb\xbf" + b'{"a": 1}',
@@ -227,6 +228,18 @@ def test_odd_json_is_explained(tmp_path: Path, content: bytes) -> None:
     for options in ((), ("--all",), ("--json",)):
         ran = run("explain", path, *options)
         assert (0, "") == (ran.code, ran.err)
+
+
+def test_names_are_shown_and_not_obeyed(tmp_path: Path) -> None:
+    path, page = tmp_path / "chat.json", tmp_path / "page.html"
+    text = json.dumps(chat(2)).replace("search_orders", "sea\\u001b[31mrch\\ud83d")
+    path.write_text(text)
+    ran = run("explain", path, "--all")
+    assert (0, "") == (ran.code, ran.err)
+    assert "\x1b" not in ran.out
+    assert "sea\ufffd[31mrch\ufffd" in ran.out
+    assert run("explain", path, "--html", page).code == 0
+    assert "sea" in page.read_text(encoding="utf-8")
 
 
 def test_a_pipe_and_standard_input(tmp_path: Path) -> None:
