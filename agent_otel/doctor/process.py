@@ -53,7 +53,7 @@ def status_path(pid: int, environ: Mapping[str, str]) -> Path | None:
     return path if path.is_absolute() else (_PROCESSES / str(pid) / "cwd").resolve() / path
 
 
-#: What each version of the file has.
+#: Fields that the file has in each version.
 _OF_STATUS: Final = frozenset(
     {"agent_otel", "pid", "python", "time", "integrations", "spans", "metrics", "warnings", "internal_errors"}
 )

@@ -470,7 +470,7 @@ def test_the_items_of_a_request_for_a_response(told: Callable[..., Json]) -> Non
     assert sizes == {
         "system": 10 + 10,
         "user": 20 + 4 + 20,
-        "assistant": 30 + 40 + 80,
+        "assistant": 30 + 40 + 80 + len('{"type":"hologram","beam":1}'),
         "tool_arguments": 50 + 2,
         "tool_results": 600 + 80,
         "tools": 0,
