@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 _LOG_WIDTH: Final = 200
 _GAP: Final = "  "
+#: Characters that a terminal does not obey, and that are not printable by themselves.
+_SPACES: Final = "\n\t\N{NO-BREAK SPACE}\N{ZERO WIDTH JOINER}"
 _GOOD = ("ok", "written", "unchanged", "created", "updated", "moved", "replaced")
 _BAD = ("error", "refused", "missing", "failing", "firing")
 
@@ -133,7 +135,7 @@ def printable(name: str) -> str:
 
 
 def _shown(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+    return "".join(character if character in _SPACES else printable(character) for character in text)
 
 
 def _colour(state: str) -> str:

@@ -199,7 +199,9 @@ def _waited(program: list[str], env: dict[str, str]) -> int:
 
     An interrupt from the keyboard is the program's, which may end for it; its report is printed all the same.
     """
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.SIG_IGN:  # the program would not inherit that
+        signal.signal(signal.SIGINT, lambda *_: None)
     try:
         code = _run(program, env).returncode
     finally:

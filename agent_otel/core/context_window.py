@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 _fields_of: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
 _mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-#: Fields with the text of an error that has no HTTP status, such as gRPC's.
-_SAID: Final = ("message", "details", "_details")
+_members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
+#: Packages whose exceptions do not have their texts in their arguments.
+_SDKS: Final = frozenset({"azure", "cohere", "grpc", "ollama"})
 _CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
 _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
 _MOST_CHARACTERS: Final = 4_096
@@ -86,7 +87,7 @@ def is_rejection(error: BaseException) -> bool:
     """Return true for the error by which a provider refuses a request that is longer than the context window.
 
     A provider's code decides. Providers without one have the status of a bad request and a text of their own. No code
-    of the error runs: it may be the program's own.
+    of an error of the program's own runs.
     """
     if any(_CLASS in class_name(cls) for cls in _mro(type(error))):
         return True
@@ -98,13 +99,20 @@ def is_rejection(error: BaseException) -> bool:
     status = _status(known)
     if status is not None and not _LOWEST <= status < _HIGHEST:
         return False
-    own = known if status is not None else {name: known.get(name) for name in _SAID}
-    said = (text_of(error, _MOST_CHARACTERS), *_texts(own), *_texts(body), *_texts(inner))
+    said = (_said(error), *_texts(body), *_texts(inner))
     return any(re.search(_MESSAGES, one[:_MOST_CHARACTERS], re.IGNORECASE) for one in said)
 
 
+def _said(error: BaseException) -> str:
+    """Return the text of an error; the code of its class runs where that is one of an SDK that has its texts apart."""
+    owner = next(cls for cls in _mro(type(error)) if "__str__" in _members(cls))
+    module = _members(owner).get("__module__")
+    is_sdks = type(module) is str and module.partition(".")[0] in _SDKS
+    return str(error) if is_sdks else text_of(error, _MOST_CHARACTERS)
+
+
 def _texts(known: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts among fields: the ``__str__`` of an error puts some of them into its text."""
+    """Yield the texts among the fields of a response's body."""
     return (value for value in known.values() if type(value) is str)
 
 

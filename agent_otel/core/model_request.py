@@ -298,7 +298,8 @@ class ModelVisit:
     def abandon(self) -> None:
         """Record the tokens of a stream that its consumer abandons, as far as it has come."""
         try:
-            self._ended()
+            if self.sent is None or not self.sent.has_failed:
+                self._ended()
         except Exception:
             errors.report_error("model_request.response")
 

@@ -50,6 +50,7 @@ class NamedExecution:
         if not switches.enabled or switches.muted.get() or is_suppressed():
             return
         collected.follow()
+        collected.run_due()  # the end of another block of the same id may wait
         out = self._out = telemetry()  # with the labels of the block, which its end is outside of
         self._within = spans.current_span()
         self._span = _open_span(out, self._within, self._identity)

@@ -65,7 +65,7 @@ def read(value: Any) -> Usage | None:
     """
     shape = shape_of(type(value))
     # A model of pydantic has the counts that its class does not declare beside its fields.
-    counts = shape.read(value) if shape.kind is RECORD else fields(value)
+    counts = {**shape.read(value), **fields(value)} if shape.kind is RECORD else fields(value)
     for name, reader in _FORMATS:
         if name in counts:
             usage = reader(counts)

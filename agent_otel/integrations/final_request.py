@@ -50,13 +50,15 @@ def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
     """Return the fields of a request that forbid tool calls; ``none`` is the provider's value of ``tool_choice``.
 
     Where the program requires a call, the answer itself is a call of an output tool: those that no adapter has called
-    stay usable.
+    stay usable. Where it requires one of them by name, providers demand that this one is among the tools.
     """
     if listed(body.get("functions")):
         return {"function_call": "none"}
     tools, choice = listed(body.get("tools")), body.get("tool_choice")
     if not tools:
         return {}
+    if (named := _name(fields(choice))) is not None:
+        return {"tool_choice": none} if tool_names.is_called(named) else {}
     outputs = [tool for tool in tools if not _is_called(fields(tool))]
     return {"tools": outputs} if is_forced(choice) and outputs else {"tool_choice": none}
 
@@ -67,5 +69,11 @@ def is_forced(choice: object) -> bool:
 
 
 def _is_called(tool: Mapping[str, Any]) -> bool:
-    name = text(tool.get("name")) or text(fields(tool.get("function")).get("name"))
+    name = _name(tool)
     return name is None or tool_names.is_called(name)
+
+
+def _name(tool: Mapping[str, Any]) -> str | None:
+    """Return the name of a tool, in its definition or in a choice of it; None for one without."""
+    named = (text(fields(tool.get(key)).get("name")) for key in ("function", "custom"))
+    return text(tool.get("name")) or next(filter(None, named), None)

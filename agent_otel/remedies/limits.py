@@ -6,6 +6,7 @@ A call above a limit does not run. Its answer names the limit and asks the model
 from __future__ import annotations
 
 import functools
+import operator
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
@@ -54,18 +55,15 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
     """
     if _count_tokens is not None:
         try:
-            counted = _count_tokens(text())
+            counted: Any = _count_tokens(text())
+            return round(counted) if type(counted) is float else operator.index(counted)
         except Exception as error:  # the program's function must not fail the tool call
-            _estimates(f"raised {type(error).__qualname__}")
-        else:
-            if type(counted) is int:
-                return counted
-            _estimates(f"returned {type(counted).__qualname__}")
+            errors.warn_once(
+                "token counter",
+                f"agent_otel.remedies.token_counter gave no number ({type(error).__qualname__}); tokens are estimated "
+                "instead.",
+            )
     return (characters + 3) // 4
-
-
-def _estimates(why: str) -> None:
-    errors.warn_once("token counter", f"agent_otel.remedies.token_counter {why}; tokens are estimated instead.")
 
 
 def answer(reached: LimitReached) -> dict[str, Any]:

@@ -291,7 +291,12 @@ def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs
         window.offset = _offset(cursors, cursor)
     if tool.window is None:
         return _Asked(tool, cursors, window, args, kwargs)
-    # The window may stand before arguments that the call gives by their places.
+    parameters = list(tool.whole.parameters.values())
+    place = next(at for at, each in enumerate(parameters) if each.name == tool.window)
+    is_behind = parameters[place].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and len(args) <= place
+    if is_behind or parameters[place].kind is inspect.Parameter.KEYWORD_ONLY:
+        return _Asked(tool, cursors, window, args, {**kwargs, tool.window: window})
+    # It stands before arguments that the call gives by their places.
     call = inspect.BoundArguments(tool.whole, {**bound.arguments, tool.window: window})
     return _Asked(tool, cursors, window, call.args, call.kwargs)
 

@@ -145,7 +145,7 @@ def _put(record: ToolInvocation, reader: ToolReader, found: Resolved, invocation
         return LEFT_ALONE
     text, data, is_error, is_data, claim = json.loads(found.text or "")
     claim = None if claim is None else Claim(*claim)
-    kept = Replacement(text, data or json.loads(text), is_error, is_data, claim)
+    kept = Replacement(text, data if data or not is_data else json.loads(text), is_error, is_data, claim)
     put = reader.replace(None, kept, invocation)
     if put is LEFT_ALONE or put is NOT_HERE:
         errors.warn_once(

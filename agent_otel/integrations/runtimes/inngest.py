@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Any
 
+from agent_otel._internal import collected
 from agent_otel.core import step_handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
@@ -59,9 +60,10 @@ class _Call:
         self.state = state
 
 
-# By the id of an object that is kept beside it: a request's body until its function is called, steps until they are
-# serialised, results until they are. What is never asked for is pushed out.
-_bodies: OrderedDict[int, tuple[Any, bytes]] = OrderedDict()
+# By the id of a request, its body until its function is called; a request that calls none takes it along.
+_bodies: dict[int, bytes] = {}
+# By the id of an object that is kept beside it: steps until they are serialised, results until they are. What is never
+# asked for is pushed out.
 _ran: OrderedDict[int, tuple[Any, Any]] = OrderedDict()
 _returned: OrderedDict[int, tuple[Any, Step]] = OrderedDict()
 _call: Within[_Call] = Within("agent_otel_inngest_call")
@@ -83,14 +85,15 @@ def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
 
 def _received(invocation: Invocation, request: Any, error: Any) -> None:
     if error is None and getattr(request, "use_api", True) is False:
-        _keep(_bodies, request, invocation.arg(0, "raw"))
+        _bodies[id(request)] = invocation.arg(0, "raw")
+        collected.at_end_of(request, _bodies.pop, id(request), None)
 
 
 def _called(invocation: Invocation) -> _Call:
     """Read the state before the function runs or is replayed; a retry and a planned step get the same state again."""
     context = invocation.arg(1, "ctx")
     execution = context.step._execution
-    body = _take(_bodies, execution._request)
+    body = _bodies.pop(id(execution._request), None)
     step = Step(_RUNTIME, None, invocation.instance.local_id, context.run_id, context.attempt + 1)
     again = context.attempt > 0 or execution._target_hashed_id is not None
     if execution._memos.size == 0 and not again:

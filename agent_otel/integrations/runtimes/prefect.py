@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import sys
-from collections import OrderedDict
 from typing import Any
 
+from agent_otel._internal import collected
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
@@ -60,16 +60,17 @@ _RUNTIME = "prefect"
 _TOO_LARGE = re.compile(r"Flow run parameters must be less than [\d,]+ bytes when serialized \(got ([\d,]+) bytes\)")
 # The server repeats what it was sent.
 _SAID_CHARACTERS = 4096
-_REMEMBERED = 1_000
 
 
 class _Unstored:
     """A result on its way to its store: the step that returned it, or the flow, and the bytes when they are made."""
 
-    __slots__ = ("carried", "record", "step", "visit")
+    __slots__ = ("carried", "step", "visit")
 
     def __init__(self, record: Any, visit: Any = None, step: Step | None = None) -> None:
-        self.record = record
+        _unstored[id(record)] = self
+        # A transaction that is rolled back stores no result, and drops it.
+        collected.at_end_of(record, _dropped, id(record))
         self.visit = visit
         self.step = step
         self.carried: Payload | None = None
@@ -81,8 +82,14 @@ class _Unstored:
             step_handler.payload(self.step, self.carried)
 
 
-# By the id of the record, which is kept beside it.
-_unstored: OrderedDict[int, _Unstored] = OrderedDict()
+def _dropped(record_id: int) -> None:
+    unstored = _unstored.pop(record_id, None)
+    if unstored is not None:
+        collected.run(unstored.finish)
+
+
+# By the id of the record.
+_unstored: dict[int, _Unstored] = {}
 _ending: Within[Step] = Within("agent_otel_prefect_flow")
 
 
@@ -114,9 +121,7 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
     visit.leave()
     record = getattr(transaction, "_staged_value", None)
     if error is None and record is not None and transaction.write_on_commit and transaction.key and transaction.store:
-        _unstored[id(record)] = _Unstored(record, visit)
-        if len(_unstored) > _REMEMBERED:
-            _unstored.popitem(last=False)[1].finish()
+        _Unstored(record, visit)
         return
     visit.finish(error_type=None if error is None else class_of(error))
 
@@ -168,13 +173,13 @@ def _storing(invocation: Invocation) -> Any:
     record = invocation.arg(0, "result_record")
     flow = _ending.get()
     if id(record) not in _unstored and flow is not None:
-        _unstored[id(record)] = _Unstored(record, step=flow)
+        _Unstored(record, step=flow)
     return _unstored.get(id(record))
 
 
 def _stored(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     unstored: _Unstored = invocation.state
-    _unstored.pop(id(unstored.record), None)
+    _unstored.pop(id(invocation.arg(0, "result_record")), None)
     unstored.finish()
 
 

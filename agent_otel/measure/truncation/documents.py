@@ -131,7 +131,9 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
     """Return True if the JSON ends before the text does: a remark or more JSON follows."""
     tail = max(len(text) - _TAIL, 0)
     if not is_one_line:
-        return _CLOSED.search(text, tail) is not None
+        # Alone on a line, also far from the end: a long remark may follow.
+        alone = [text.find(f"\n{closer}{end}", _JSON_PREFIX, _LONGEST_LINE) for end in ("\n", "\r\n")]
+        return max(alone) > 0 or _CLOSED.search(text, tail) is not None
     # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
     ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
     return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)

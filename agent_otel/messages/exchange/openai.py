@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+#: Types of blocks that streams bring in pieces.
+_IN_PIECES: Final = ("thinking", "text")
+
+
 class Chat:
     """Chat completions."""
 
@@ -50,6 +54,9 @@ class Chat:
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
         """Add the model's message, and a message of each answer."""
         message = {"role": "assistant", **without_nulls(self._message(response))}
+        message.pop("parsed", None)  # the SDK's own, as are the parsed arguments of calls
+        if listed(message.get("tool_calls")):
+            message["tool_calls"] = list(map(_call, listed(message["tool_calls"])))
         return {**body, "messages": [*listed(body.get("messages")), message, *map(self._result, answers)]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
@@ -68,8 +75,10 @@ class Chat:
                 if key == "tool_calls":
                     for place, piece in enumerate(map(fields, listed(value))):
                         _add_call(calls, piece, place)
-                elif type(value) is str and key != "role":
+                elif type(value) is str and key != "role" and not is_list(message.get(key)):
                     message[key] = (message.get(key) or "") + value
+                elif is_list(value) or is_list(message.get(key)):
+                    message[key] = _with_pieces(_as_blocks(message.get(key)), _as_blocks(value))
                 elif value is not None:
                     message[key] = value
         if calls:
@@ -97,6 +106,39 @@ class Chat:
     @staticmethod
     def _result(answer: Answer) -> Body:
         return {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text}
+
+
+def _call(given: Any) -> Any:
+    """Return a call without the arguments that the SDK has parsed."""
+    function = fields(fields(given).get("function"))
+    return {**given, "function": _without(function, "parsed_arguments")} if "parsed_arguments" in function else given
+
+
+def _as_blocks(value: Any) -> list[Any]:
+    """Return a content as blocks: a text is one."""
+    if is_list(value):
+        return [*listed(value)]
+    return [{"type": "text", "text": value}] if value else []
+
+
+def _with_pieces(blocks: list[Any], pieces: list[Any]) -> list[Any]:
+    """Return the blocks with further pieces: of thinking and of text, several are one block until it is signed."""
+    found = list(blocks)
+    for piece in map(fields, pieces):
+        last = fields(found[-1]) if found else {}
+        if piece.get("type") in _IN_PIECES and last.get("type") == piece["type"] and not last.get("signature"):
+            found[-1] = {**last, **{name: _longer(last.get(name), value) for name, value in piece.items()}}
+        else:
+            found.append({**piece})
+    return found
+
+
+def _longer(before: Any, value: Any) -> Any:
+    if is_list(before) and is_list(value):
+        return _with_pieces([*before], [*value])
+    if type(before) is str and type(value) is str:
+        return value if value in _IN_PIECES and before == value else before + value
+    return before if value is None else value
 
 
 def _add_call(calls: dict[Any, Body], piece: Mapping[str, Any], place: int) -> None:
@@ -169,6 +211,23 @@ _CREATED: Final = ("response.created", "response.in_progress", "response.queued"
 _TERMINAL: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
+def _item(item: Any) -> Body:
+    """Return an item of an output as the API takes it: without the fields that the SDK has parsed."""
+    plain = _without(without_nulls(fields(item)), "parsed_arguments")
+    if plain.get("type") == "message":
+        plain["content"] = [_without(fields(block), "parsed") for block in listed(plain.get("content"))]
+    return plain
+
+
+def _without(item: Mapping[str, Any], name: str) -> Body:
+    return {key: value for key, value in item.items() if key != name}
+
+
+def _is_bare(item: Mapping[str, Any]) -> bool:
+    """Return True for reasoning that the provider looks up by its id."""
+    return item.get("type") == "reasoning" and not item.get("encrypted_content")
+
+
 class Responses:
     """The Responses API."""
 
@@ -215,13 +274,11 @@ class Responses:
         """Add the output and the answers; a conversation at the provider has all but the answers already."""
         items = body.get("input")
         before = listed(items) if is_list(items) else [{"role": "user", "content": items}]
-        output = (
-            [] if body.get("conversation") else [without_nulls(fields(item)) for item in listed(response["output"])]
-        )
-        return {
-            **body,
-            "input": [*([] if body.get("conversation") else before), *output, *map(self._result, answers)],
-        }
+        output = list(map(_item, listed(response["output"])))
+        if body.get("store") is False and any(map(_is_bare, output)):  # the provider has kept none of them
+            output = [_without(item, "id") for item in output if not _is_bare(item)]
+        said = [] if body.get("conversation") else [*before, *output]
+        return {**body, "input": [*said, *map(self._result, answers)]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; an item's kind is that of the event that begins it."""

@@ -188,11 +188,13 @@ class ClaimWriter:
         started = time.perf_counter()
         try:
             write, writing = self._begin(data, origin, content_type, distinct=distinct)
+            has_waited = False
             try:
                 with contextlib.suppress(FutureTimeoutError):
                     writing.result(self._budget)
+                has_waited = True
             finally:
-                is_late = self._give_up(writing, write)
+                is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
         except Exception as error:
             return self._failed(error, started)
@@ -206,10 +208,12 @@ class ClaimWriter:
             write, writing = self._begin(data, origin, None, distinct=distinct)
             waiting = asyncio.wrap_future(writing)
             waiting.add_done_callback(_seen)
+            has_waited = False
             try:
                 await asyncio.wait((waiting,), timeout=self._budget)
+                has_waited = True
             finally:
-                is_late = self._give_up(writing, write)
+                is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
         except Exception as error:
             return self._failed(error, started)
@@ -270,11 +274,16 @@ class ClaimWriter:
             return NotStored("error")
         return Stored(sealed.reference, len(raw.data), raw.text)
 
-    def _give_up(self, writing: Job[Stored | NotStored], write: _Write) -> bool:
-        """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun."""
+    def _give_up(self, writing: Job[Stored | NotStored], write: _Write, *, is_awaited: bool) -> bool:
+        """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun.
+
+        ``is_awaited`` is false where its caller was cancelled and asks for no outcome.
+        """
         if writing.cancel():
             return True
         if writing.done():
+            if not is_awaited:
+                self._keys.end(write)
             return False
         self._late.add(writing)
         writing.add_done_callback(lambda _: self._arrived_late(writing, write))
@@ -284,24 +293,26 @@ class ClaimWriter:
     def _arrived_late(self, writing: Job[Stored | NotStored], write: _Write) -> None:
         """Delete an orphaned value, which was stored after its budget."""
         self._late.discard(writing)
+        referred = None if write.key is None else self._referred.get(write.key)
         self._keys.end(write)
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
             self._succeeded(write)
             reference = outcome.reference
             with contextlib.suppress(BusyError):  # it stays until its TTL ends
-                self._workers.submit(lambda: self._delete(reference))
+                self._workers.submit(lambda: self._delete(reference, referred))
 
     @errors.guarded("remedies.claim_check")
-    def _delete(self, reference: Reference) -> None:
+    def _delete(self, reference: Reference, referred: str | None) -> None:
         """Delete an orphaned value, in a worker thread, unless a reference to this very result was returned.
 
-        A retry may have stored another result under the same key before. The late value has replaced it, and the
-        reference to that one does not accept this one. A retry that is still writing replaces the late value.
+        A retry may have stored another result under the same key before: ``referred`` is its digest. The late value has
+        replaced it, and the reference to that one does not accept this one. A retry that is still writing, or has
+        stored its result since, has replaced the late value.
         """
         key = hash(reference.key)
         with self._keys.deleting(key) as is_free:
-            if is_free and self._referred.get(key) != reference.digest:
+            if is_free and self._referred.get(key) == referred != reference.digest:
                 with contextlib.suppress(StoreError):  # it stays until its TTL ends
                     self._claims.store.delete(reference.key)
 

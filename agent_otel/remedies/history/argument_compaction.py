@@ -15,7 +15,7 @@ from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked,
 from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
-from agent_otel.semconv import COMPACT
+from agent_otel.semconv import COMPACT, CONTEXT_SUMMARIZE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -144,7 +144,7 @@ def bounding(history: History, first: int, changes: Changes, failure_bytes: int)
     _check("failure_bytes", failure_bytes, 2 * SHORTEST)
     for result in history.results:
         content = result.answered.content
-        if result.call is None or result.turn < first:
+        if result.call is None or result.turn < first or result.name == CONTEXT_SUMMARIZE:
             continue
         heavy = weight(content)
         text = text_of(content) if heavy.bytes > failure_bytes else None

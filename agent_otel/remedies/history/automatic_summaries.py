@@ -153,6 +153,8 @@ class _Visit:
         self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
+        #: The place behind these.
+        self._made_end = 0
         self._removed_bytes = 0
         self._plan: Plan | None = None
         self._model = summaries.model or execution_context.text_or_none(request.model)
@@ -179,7 +181,8 @@ class _Visit:
         if self._tokens() <= self._summaries.above_tokens:
             return False
         now, target = self._now, self._summaries.target_tokens
-        self._plan = summary_plan.plan(now.history, now.sizes, self._fixed + self._tool_tokens, target)
+        fixed_tokens = self._fixed + self._tool_tokens
+        self._plan = summary_plan.plan(now.history, now.sizes, fixed_tokens, target, self._made_end)
         if self._plan is None or self._tokens() - self._plan.after_tokens < self._summaries.above_tokens // _LEAST_GAIN:
             errors.warn_once("summary without room", _NO_ROOM)
             return False
@@ -292,6 +295,7 @@ class _Visit:
         weights_now = [*weights[:opening], *map(weigh, kept.messages), *weights[end:]]
         self._now = _Request(messages, weights_now, self._scale)
         self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
+        self._made_end = opening + self._replacing
         removed(telemetry(), semconv.SUMMARIZE, kept.removed_bytes, self._removed_bytes)
         self._removed_bytes = kept.removed_bytes
 

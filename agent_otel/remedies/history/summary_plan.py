@@ -112,10 +112,13 @@ class Plan:
     after_tokens: int
 
 
-def plan(history: History, sizes: Sequence[int], fixed_tokens: int, target_tokens: int) -> Plan | None:
+def plan(
+    history: History, sizes: Sequence[int], fixed_tokens: int, target_tokens: int, made_end: int = 0
+) -> Plan | None:
     """Return the plan that meets a target, or comes nearest; None for a history without anything to summarise.
 
-    ``sizes`` are the tokens of the messages, ``fixed_tokens`` those of the rest of the request.
+    ``sizes`` are the tokens of the messages, ``fixed_tokens`` those of the rest of the request. An earlier summary and
+    the marks with it end at ``made_end``, behind which the program's own messages stand.
     """
     count, first = len(sizes), opening(history)
     parts = list(units(history, first, count))
@@ -128,23 +131,31 @@ def plan(history: History, sizes: Sequence[int], fixed_tokens: int, target_token
     left = room - summary_tokens
     if last_user is not None:
         left -= sizes[last_user]
-    end, left = _kept(history, parts, sizes, left, last_user)
-    fold, left = _marked(history, [part for part in parts if part[0] < end], sizes, left, last_user)
+    end, left = _kept(history, parts, sizes, left, last_user, made_end)
+    fold, left = _marked(history, [part for part in parts if part[0] < end], sizes, left, last_user, made_end)
+    if not history.calls:  # the summary is a message of the model, which a message of the user has to follow
+        fold = next((at for at in range(fold, count) if _is_user(history, at)), fold)
+        end = max(end, fold)
     if end == first:
         return None
     asked = last_user if last_user is not None and last_user < fold else None
     return Plan(first, fold, end, asked, summary_tokens, opened_tokens + room - max(left, 0))
 
 
-def _kept(
-    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None
+def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
+    history: History,
+    parts: list[tuple[int, int]],
+    sizes: Sequence[int],
+    left: int,
+    last_user: int | None,
+    made_end: int,
 ) -> tuple[int, int]:
     """Return where the messages begin that stay as they are, and the tokens that are left.
 
     The newest part may take all that is left, others take no more than two thirds: marks need room as well.
     """
     waiting = _first_open(history)
-    floor = _floor(history, parts)
+    floor = max(_floor(history, parts), made_end)
     end, spent, most = parts[-1][1], 0, left * 2 // 3
     for start, stop in reversed(parts):
         cost = sum(sizes[start:stop]) - (sizes[start] if start == last_user else 0)
@@ -155,13 +166,18 @@ def _kept(
     return end, left - spent
 
 
-def _marked(
-    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None
+def _marked(  # noqa: PLR0913, PLR0917 - the readings of a history
+    history: History,
+    parts: list[tuple[int, int]],
+    sizes: Sequence[int],
+    left: int,
+    last_user: int | None,
+    made_end: int,
 ) -> tuple[int, int]:
     """Return where the calls begin that stay with marks for results, and the tokens that are left."""
     fold = parts[-1][1] if parts else 0
     floor = _floor(history, parts)
-    answers = {result.at for result in history.results}
+    answers = {result.at for result in history.results if result.at >= made_end}  # the others are marks already
     for start, stop in reversed(parts):
         marked = [_MARK_TOKENS if at in answers else sizes[at] for at in range(start, stop) if at != last_user]
         is_newest = stop == len(sizes)

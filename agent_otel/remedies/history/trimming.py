@@ -15,7 +15,7 @@ from agent_otel.remedies.history import restored_texts, turns
 from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, replaced
 from agent_otel.remedies.history.trimmed_results import trimmed
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
-from agent_otel.semconv import TRIM
+from agent_otel.semconv import CONTEXT_SUMMARIZE, TRIM
 
 if TYPE_CHECKING:
     import re
@@ -69,7 +69,8 @@ def trimming(history: History, cut: int, changes: Changes, form: LineForm) -> No
     if form.characters < 1:
         raise ValueError(f"head_characters is at least 1, not {form.characters}")
     for result in history.results:
-        if result.call is not None and result.turn < cut:
+        is_summary = result.name == CONTEXT_SUMMARIZE  # which stands for the old turns
+        if result.call is not None and result.turn < cut and not is_summary:
             line = trimmed(result, form)
             if line is not None:
                 changes.put(result.at, result.answered.path, replaced(result.answered.content, line.line))

@@ -11,9 +11,10 @@ from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import TURN, TURNS, Case, Json, Payload, RuntimeContract
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tests.contract.runtimes.suite import Runs
+    from tests.environments import Environment
 
 
 def _compact(value: Any) -> int:
@@ -102,3 +103,36 @@ class TestInngest(RuntimeContract):
         for attributes in looked_into:
             assert attributes["workflow.payload.direction"] == "state"
             assert attributes["workflow.payload.largest_path"].startswith("steps.")
+
+
+_UNKNOWN = """
+import gc, json, logging
+import agent_otel, fastapi, inngest, inngest.fast_api
+from starlette.testclient import TestClient
+from agent_otel.integrations.runtimes import inngest as adapter
+
+client = inngest.Inngest(app_id="agent", is_production=False, logger=logging.getLogger("quiet"))
+client.logger.setLevel(100)
+
+@client.create_function(fn_id="one", trigger=inngest.TriggerEvent(event="a/one"))
+async def one(ctx: inngest.Context) -> int:
+    return 1
+
+app = fastapi.FastAPI()
+inngest.fast_api.serve(app, client, [one])
+http = TestClient(app)
+stack = {"attempt": 0, "disable_immediate_execution": True, "run_id": "r", "stack": {"stack": []}}
+event = {"name": "a/one", "data": {"x": "x" * 1000}}
+body = {"ctx": stack, "event": event, "events": [event], "steps": {}, "use_api": False}
+found = []
+for name in ("agent-one", "agent-renamed"):
+    answer = http.post(f"/api/inngest?fnId={name}&stepId=step", json=body)
+    gc.collect()
+    found.append([answer.status_code, len(adapter._bodies)])
+print(json.dumps(found))
+"""
+
+
+def test_a_request_that_calls_no_function_leaves_nothing_behind(environment: Callable[[str], Environment]) -> None:
+    child = environment("inngest").run(_UNKNOWN, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(child.stdout.splitlines()[-1]) == [[200, 0], [500, 0]]

@@ -193,3 +193,49 @@ class TestPrefect(RuntimeContract):
         assert refused == {
             "refused": {"workflow.runtime": "prefect", "gen_ai.workflow.name": "given", "direction": "input"}
         }
+
+
+_ROLLED_BACK = """
+import gc, json
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+import agent_otel
+from agent_otel.integrations.runtimes import prefect as adapter
+
+exporter, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+from prefect import flow, task
+from prefect.transactions import transaction
+
+@task(persist_result=True)
+def large(number):
+    return "x" * 1000
+
+@flow
+def work():
+    large(0)
+    for number in (1, 2):
+        try:
+            with transaction():
+                large(number)
+                raise ValueError
+        except ValueError:
+            pass
+
+work()
+gc.collect()
+agent_otel.flush()
+spans = [span.name for span in exporter.get_finished_spans()]
+print(json.dumps([len(adapter._unstored), spans.count("execute_activity large")]))
+"""
+
+
+def test_a_task_that_is_rolled_back_ends_and_leaves_no_result_behind(environment: Callable[[str], Environment]) -> None:
+    with TestPrefect.engine(environment) as server:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_SPANS": "own", "PREFECT_API_URL": server["url"], "DO_NOT_TRACK": "1"}
+        child = environment("prefect").run(_ROLLED_BACK, env=env, check=True, timeout=200)
+    assert json.loads(child.stdout.splitlines()[-1]) == [0, 3]

@@ -84,16 +84,16 @@ def test_no_code_of_an_error_runs() -> None:
 
 
 class RpcError(Exception):
-    """As gRPC's, which has no arguments."""
+    """As gRPC's, which has its text in a state of its own."""
 
-    def __init__(self, details: str) -> None:
-        super().__init__()
-        self._details = details
+    __module__ = "grpc._channel"
+
+    def __str__(self) -> str:
+        return "<_InactiveRpcError: maximum context length is 131072>"
 
 
-def test_an_error_without_arguments_is_read_by_its_fields() -> None:
-    assert is_rejection(RpcError("maximum context length is 131072"))
-    assert not is_rejection(RpcError("no such model"))
+def test_the_text_of_an_sdk_that_has_it_apart_is_read() -> None:
+    assert is_rejection(RpcError())
 
 
 def test_the_parts_sum_up_to_the_total() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -189,6 +190,19 @@ def test_counts_that_the_sdk_does_not_declare_are_read() -> None:
     assert read(Undeclared()) == Usage(1000, 768)
     expected = '{"prompt_tokens":1000,"prompt_tokens_details":{"cached_tokens":768}}'
     assert size(Undeclared()) == (len(expected), True)
+
+
+@dataclasses.dataclass
+class Declared:
+    """A class of an SDK that puts more on its instances than it declares."""
+
+    prompt_tokens: int
+
+
+def test_counts_beside_the_declared_fields_are_read() -> None:
+    counts = Declared(1000)
+    counts.completion_tokens = 200  # type: ignore[attr-defined]
+    assert read(counts) == Usage(1000, 0, 200)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,39 @@ with agent_otel.execution("run"):
 """
 
 
+_FAILED = """
+import gc, json
+import agent_otel
+from agent_otel.core.executions import executions
+from agent_otel.core.model_request import ModelVisit
+from agent_otel.core.types import ModelRequest, RequestPart
+from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.streams import MeasuredStream
+from agent_otel.telemetry.setup import telemetry
+
+def items():
+    yield {}
+    raise ConnectionError
+
+with agent_otel.execution("run"):
+    visit = ModelVisit(telemetry(), openai.request, ModelRequest([RequestPart("user", "x" * 400)], model="m"))
+    with visit:
+        stream = MeasuredStream(items(), visit)
+    try:
+        list(stream)
+    except ConnectionError:
+        pass
+    del stream, visit
+    gc.collect()
+    print(json.dumps(executions.known("run").estimated_tokens))
+"""
+
+
+def test_a_stream_that_has_failed_has_no_tokens(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(_FAILED, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(child.stdout) == 0
+
+
 def test_a_generator_tool_that_is_destroyed_while_it_waits_fails_as_any_tool(
     environment: Callable[[str], Environment],
 ) -> None:

@@ -151,3 +151,11 @@ def test_a_placeholder_for_depth(text: str) -> None:
 )
 def test_no_placeholder(text: str) -> None:
     assert None is find_cut(text)
+
+
+def test_a_long_remark_may_follow_a_document_on_several_lines() -> None:
+    document = json.dumps({"results": [{"id": number, "name": f"row {number}"} for number in range(60)]}, indent=2)
+    for length in (100, 320, 2_000):
+        assert find_cut(f"{document}\n\n{'word ' * (length // 5)}.") is None
+        assert find_cut(document.replace("\n", "\r\n") + f"\r\n\r\n{'word ' * (length // 5)}.") is None
+    assert find_cut(document[:-200]).reason == "cut_json"  # type: ignore[union-attr]

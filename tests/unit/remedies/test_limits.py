@@ -90,9 +90,11 @@ def test_tokens_are_estimated_or_counted_by_the_program() -> None:
     assert limits.tokens("größe") == 2  # five characters
     agent_otel.remedies.token_counter(lambda text: len(text.split()))
     assert limits.tokens("three words here") == 3
-    for wrong in (int, lambda _: None, bool):  # raises, and returns no number
+    for wrong in (int, lambda _: None, lambda _: float("nan")):  # raises, and returns no number
         agent_otel.remedies.token_counter(wrong)  # type: ignore[arg-type]
         assert limits.tokens("größe") == 2
+    agent_otel.remedies.token_counter(lambda _: 12.4)  # type: ignore[arg-type, return-value]
+    assert limits.tokens("größe") == 12
 
 
 def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:

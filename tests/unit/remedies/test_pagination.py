@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import functools
 import inspect
 import itertools
 import sqlite3
@@ -188,6 +189,26 @@ class Failure:
 def test_what_is_no_list_goes_on_as_it_is() -> None:
     for value in ("text", b"bytes", {"a": 1}, None, 5, bytearray(b"x"), MappingProxyType({"a": 1}), Failure()):
         assert paginated(lambda value=value: value)() is value
+
+
+def test_arguments_stay_named_for_decorators_of_the_program() -> None:
+    seen: list[list[str]] = []
+
+    def traced(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(**arguments: Any) -> Any:
+            seen.append(sorted(arguments))
+            return function(**arguments)
+
+        return call
+
+    @paginated
+    @traced
+    def rows(query: str, window: Window) -> list[str]:
+        return [query][: window.limit]
+
+    assert rows(query="a")["items"] == ["a"]
+    assert seen == [["query", "window"]]
 
 
 def test_a_window_may_stand_before_the_arguments() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import threading
+import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -269,6 +271,43 @@ def test_a_retry_that_writes_when_the_late_value_arrives_keeps_its_own(put: Put)
     assert isinstance(outcome[0], Stored)
     workers.submit(lambda: None).result(FOREVER)
     assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "x"
+
+
+def test_a_write_whose_caller_is_cancelled_when_it_is_done_frees_its_key() -> None:
+    store, workers = MemoryStore(), Workers("test", 1)
+    writer = ClaimWriter(Claims(store, key="k"), budget=FOREVER, workers=workers)
+
+    async def main() -> None:
+        writing = asyncio.create_task(writer.aput("x", ORIGIN))
+        await asyncio.sleep(0)
+        workers.submit(lambda: None).result(FOREVER)  # behind the write; the event loop has not heard of its end
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+
+    asyncio.run(main())
+    workers.submit(lambda: None).result(FOREVER)
+    assert not writer._keys._written
+
+
+def test_a_late_value_takes_away_nothing_that_was_stored_since(put: Put) -> None:
+    store, workers = Gated(), Workers("test", 1)
+    store.deletion.set()
+    claims = Claims(store, key="k")
+    writer = ClaimWriter(claims, budget=0.05, workers=workers)
+    while not store.written:
+        assert put(writer, "first", ORIGIN) == NotStored("timeout")
+    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
+    patient._keys, patient._referred = writer._keys, writer._referred
+    # In the queue before the deletion: one thread does it all.
+    retry, outcome = in_thread(lambda: patient.put("second", ORIGIN))
+    while not workers._jobs:
+        time.sleep(0.01)
+    store.first.set()
+    retry.join()
+    for _ in range(2):
+        workers.submit(lambda: None).result(FOREVER)
+    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "second"
 
 
 def test_a_retry_waits_for_the_deletion_of_a_late_value(put: Put) -> None:

@@ -570,6 +570,34 @@ def test_a_request_without_tools_gets_a_message_of_the_model() -> None:
     assert tokens(sent) <= TARGET
 
 
+def test_a_chat_without_tools_still_alternates() -> None:
+    for turns in (17, 18, 19, 20):
+        model, history = Model(), [{"role": "user", "content": "Go on."}]
+        for turn in range(turns):
+            history.append({"role": "assistant", "content": f"{turn} " + ROW * (30 + turn % 3)})
+            history.append({"role": "user", "content": f"And {turn}?" + ROW * (turn % 5)})
+        with agent_otel.execution(f"run-{turns}"):
+            sent = model.ask(history, tools=None)
+        assert sent[1]["content"].startswith("[context_summarize]\n")
+        assert [message["role"] for message in sent] == ["user", "assistant"] * (len(sent) // 2) + ["user"]
+
+
+def test_a_second_summary_brings_no_result_back() -> None:
+    """After the provider's report a token has fewer bytes, so that the request with a summary is too long again."""
+    model = Model()
+    history = chat(40, 40)
+    with agent_otel.execution("run-1"):
+        model.ask(history)
+        assert len(model.texts) >= 1
+        marked = {name for name, content in results(model.requests[-1]["messages"]).items() if len(content) < 60}
+        executions.touched("run-1").last_requests = {False: LastRequest(5_000, 8_000, "scripted")}
+        for number in range(40, 44):
+            history += chat(number + 1, 2)[-2:]
+            sent = model.ask(history)
+            whole = {name for name, content in results(sent).items() if len(content) > 200}
+            assert not whole & marked
+
+
 def test_a_result_that_has_not_come_yet_keeps_its_call() -> None:
     model = Model()
     history = chat(8)[:-1]

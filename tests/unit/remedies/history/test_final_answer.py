@@ -114,5 +114,8 @@ def test_a_required_call_can_only_be_one_of_an_output_tool(monkeypatch: pytest.M
     assert tool_fields({"tools": [fetch], "tool_choice": "required"}) == {"tool_choice": "none"}
     named = [{"name": "fetch"}, {"name": "final_result"}]
     assert tool_fields({"tools": named, "tool_choice": {"type": "any"}}, {"type": "none"}) == {"tools": named[1:]}
+    choice: dict[str, object] = {"type": "function", "function": {"name": "fetch"}}
+    assert tool_fields({"tools": [fetch, output], "tool_choice": choice}) == {"tool_choice": "none"}
+    assert tool_fields({"tools": [fetch, output], "tool_choice": {"type": "tool", "name": "final_result"}}) == {}
     assert tool_fields({"functions": [{"name": "fetch"}]}) == {"function_call": "none"}
     assert tool_fields({}) == {}

@@ -528,3 +528,13 @@ def test_results_without_id_and_name_are_of_the_calls_of_their_turn_where_these_
     assert made[6:] == turn
     fewer = turn[:2] + turn * 2
     assert trim(fewer, keep_turns=1, step_turns=1)[:2] == turn[:2]
+
+
+def test_a_summary_stays_whole() -> None:
+    """It stands in the first turn, for all the turns that it replaces."""
+    call = {"id": "sum_1", "type": "function", "function": {"name": "context_summarize", "arguments": "{}"}}
+    summary = {"role": "tool", "tool_call_id": "sum_1", "content": "The user wants 30 sources compared. " * 20}
+    asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+    sent = trim([{"role": "user", "content": "go"}, asked, summary, *history(12)], step_turns=1)
+    assert sent[2] is summary
+    assert contents(sent)[1:] == [TRIMMED] * 10 + [LONG] * 2
