@@ -57,7 +57,7 @@ def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
     tools, choice = listed(body.get("tools")), body.get("tool_choice")
     if not tools:
         return {}
-    if (named := _name(fields(choice))) is not None:
+    if is_forced(choice) and (named := _name(fields(choice))) is not None:
         return {"tool_choice": none} if tool_names.is_called(named) else {}
     outputs = [tool for tool in tools if not _is_called(fields(tool))]
     return {"tools": outputs} if is_forced(choice) and outputs else {"tool_choice": none}

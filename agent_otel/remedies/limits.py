@@ -6,7 +6,6 @@ A call above a limit does not run. Its answer names the limit and asks the model
 from __future__ import annotations
 
 import functools
-import operator
 import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
@@ -56,7 +55,7 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
     if _count_tokens is not None:
         try:
             counted: Any = _count_tokens(text())
-            return round(counted) if type(counted) is float else operator.index(counted)
+            return int(round(counted))  # noqa: RUF046 - a number of a library's may round to its own kind
         except Exception as error:  # the program's function must not fail the tool call
             errors.warn_once(
                 "token counter",

@@ -20,6 +20,7 @@ _LONGEST_ESCAPE: Final = 6
 _PYTHON_OPENINGS: Final = ("{'", "[{'", "['", "[('", "('", "({'", "[(")
 _AFTER_OPENER: Final = '"[{-0123456789tfn'  # and "", when nothing is left
 _LITERALS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_ALONE: Final = pattern(r"\n[}\]]\r?\n(?!\s*[{\[])")
 _CLOSED: Final = pattern(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
 _decode = json.JSONDecoder().raw_decode
 
@@ -131,9 +132,10 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
     """Return True if the JSON ends before the text does: a remark or more JSON follows."""
     tail = max(len(text) - _TAIL, 0)
     if not is_one_line:
-        # Alone on a line, also far from the end: a long remark may follow.
-        alone = [text.find(f"\n{closer}{end}", _JSON_PREFIX, _LONGEST_LINE) for end in ("\n", "\r\n")]
-        return max(alone) > 0 or _CLOSED.search(text, tail) is not None
+        # Also far from the end: a long remark may follow, and not another document, which is the one that may be cut.
+        return any(
+            end.search(text, *within) for end, within in ((_CLOSED, (tail,)), (_ALONE, (_JSON_PREFIX, _LONGEST_LINE)))
+        )
     # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
     ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
     return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)

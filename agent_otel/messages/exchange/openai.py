@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 #: Types of blocks that streams bring in pieces.
 _IN_PIECES: Final = ("thinking", "text")
+#: Their fields that grow, and the fields of a message that hold such blocks.
+_GROWING: Final = ("thinking", "text", "signature")
+_OF_BLOCKS: Final = ("content", "thinking_blocks")
 
 
 class Chat:
@@ -75,10 +78,10 @@ class Chat:
                 if key == "tool_calls":
                     for place, piece in enumerate(map(fields, listed(value))):
                         _add_call(calls, piece, place)
-                elif type(value) is str and key != "role" and not is_list(message.get(key)):
-                    message[key] = (message.get(key) or "") + value
-                elif is_list(value) or is_list(message.get(key)):
+                elif key in _OF_BLOCKS and (is_list(value) or is_list(message.get(key))):
                     message[key] = _with_pieces(_as_blocks(message.get(key)), _as_blocks(value))
+                elif type(value) is str and key != "role":
+                    message[key] = (message.get(key) or "") + value
                 elif value is not None:
                     message[key] = value
         if calls:
@@ -124,20 +127,22 @@ def _as_blocks(value: Any) -> list[Any]:
 def _with_pieces(blocks: list[Any], pieces: list[Any]) -> list[Any]:
     """Return the blocks with further pieces: of thinking and of text, several are one block until it is signed."""
     found = list(blocks)
-    for piece in map(fields, pieces):
-        last = fields(found[-1]) if found else {}
-        if piece.get("type") in _IN_PIECES and last.get("type") == piece["type"] and not last.get("signature"):
-            found[-1] = {**last, **{name: _longer(last.get(name), value) for name, value in piece.items()}}
+    for given in pieces:
+        piece, last = fields(given), fields(found[-1]) if found else {}
+        if not piece:
+            found.append(given)
+        elif piece.get("type") in _IN_PIECES and last.get("type") == piece["type"] and not last.get("signature"):
+            found[-1] = {**last, **{name: _longer(name, last.get(name), value) for name, value in piece.items()}}
         else:
             found.append({**piece})
     return found
 
 
-def _longer(before: Any, value: Any) -> Any:
-    if is_list(before) and is_list(value):
+def _longer(name: str, before: Any, value: Any) -> Any:
+    if name in _GROWING and is_list(before) and is_list(value):
         return _with_pieces([*before], [*value])
-    if type(before) is str and type(value) is str:
-        return value if value in _IN_PIECES and before == value else before + value
+    if name in _GROWING and type(before) is str and type(value) is str:
+        return before + value
     return before if value is None else value
 
 
@@ -208,6 +213,8 @@ class Cohere(Chat):
 
 
 _CREATED: Final = ("response.created", "response.in_progress", "response.queued")
+#: Items whose id is not required.
+_FREE_OF_IDS: Final = ("message", "function_call", "custom_tool_call")
 _TERMINAL: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -276,7 +283,11 @@ class Responses:
         before = listed(items) if is_list(items) else [{"role": "user", "content": items}]
         output = list(map(_item, listed(response["output"])))
         if body.get("store") is False and any(map(_is_bare, output)):  # the provider has kept none of them
-            output = [_without(item, "id") for item in output if not _is_bare(item)]
+            output = [
+                _without(item, "id") if item.get("type") in _FREE_OF_IDS else item
+                for item in output
+                if not _is_bare(item)
+            ]
         said = [] if body.get("conversation") else [*before, *output]
         return {**body, "input": [*said, *map(self._result, answers)]}
 

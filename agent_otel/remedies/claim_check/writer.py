@@ -79,7 +79,7 @@ class _RefusedError(Exception):
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    __slots__ = ("breaker", "content", "content_type", "is_distinct", "key", "origin")
+    __slots__ = ("breaker", "content", "content_type", "is_distinct", "key", "origin", "referred")
 
     def __init__(
         self, content: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
@@ -92,6 +92,8 @@ class _Write:
         self.breaker: Breaker | None = None
         #: A hash of the key, from the begin of the write until its outcome is known.
         self.key: int | None = None
+        #: The digest of the result that a reference under the key was issued for before the write.
+        self.referred: str | None = None
 
 
 class _KeysInUse:
@@ -263,6 +265,7 @@ class ClaimWriter:
         write.breaker = self._large_breaker if is_large else self._breaker
         if not self._keys.begin(write, hash(sealed.reference.key), self._budget):
             return NotStored("timeout")
+        write.referred = self._referred.get(hash(sealed.reference.key))
         try:
             self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
@@ -293,14 +296,13 @@ class ClaimWriter:
     def _arrived_late(self, writing: Job[Stored | NotStored], write: _Write) -> None:
         """Delete an orphaned value, which was stored after its budget."""
         self._late.discard(writing)
-        referred = None if write.key is None else self._referred.get(write.key)
         self._keys.end(write)
         outcome = writing.result() if writing.exception() is None else None
         if isinstance(outcome, Stored):
             self._succeeded(write)
             reference = outcome.reference
             with contextlib.suppress(BusyError):  # it stays until its TTL ends
-                self._workers.submit(lambda: self._delete(reference, referred))
+                self._workers.submit(lambda: self._delete(reference, write.referred))
 
     @errors.guarded("remedies.claim_check")
     def _delete(self, reference: Reference, referred: str | None) -> None:

@@ -136,6 +136,8 @@ def plan(
     if not history.calls:  # the summary is a message of the model, which a message of the user has to follow
         fold = next((at for at in range(fold, count) if _is_user(history, at)), fold)
         end = max(end, fold)
+        if last_user is None:
+            return None
     if end == first:
         return None
     asked = last_user if last_user is not None and last_user < fold else None

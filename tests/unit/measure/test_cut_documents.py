@@ -158,4 +158,5 @@ def test_a_long_remark_may_follow_a_document_on_several_lines() -> None:
     for length in (100, 320, 2_000):
         assert find_cut(f"{document}\n\n{'word ' * (length // 5)}.") is None
         assert find_cut(document.replace("\n", "\r\n") + f"\r\n\r\n{'word ' * (length // 5)}.") is None
-    assert find_cut(document[:-200]).reason == "cut_json"  # type: ignore[union-attr]
+    for begin in ("", f"{document}\n{document}\n"):
+        assert find_cut(begin + document[:-200]).reason == "cut_json"  # type: ignore[union-attr]

@@ -46,6 +46,11 @@ def test_a_content_may_be_a_text_and_then_blocks_and_a_text_again() -> None:
     assert folded({"content": "I "}, {"content": "read."})["content"] == "I read."
 
 
+def test_other_lists_are_those_of_the_last_chunk() -> None:
+    message = folded({"content": "a", "citations": ["https://x"]}, {"content": "b", "citations": ["https://x", "y"]})
+    assert message == {"content": "ab", "citations": ["https://x", "y"]}
+
+
 def answered(output: list[Item], **more: Any) -> Any:
     body = {"input": [USER], **more}
     return Responses().answered(body, {"output": output}, [Answer(READ, {"found": 1})])["input"]
@@ -58,6 +63,8 @@ def test_without_a_store_reasoning_goes_back_only_where_it_can_be_read() -> None
     assert answered([bare, SAID, CALL], store=False) == [USER, *without_ids, RESULT]
     assert answered([whole, SAID, CALL], store=False) == [USER, whole, SAID, CALL, RESULT]
     assert answered([bare, SAID, CALL]) == [USER, bare, SAID, CALL, RESULT]
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed"}
+    assert answered([bare, search], store=False) == [USER, search, RESULT]
 
 
 def test_the_fields_that_the_sdk_has_parsed_are_not_sent() -> None:

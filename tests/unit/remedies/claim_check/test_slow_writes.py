@@ -310,6 +310,33 @@ def test_a_late_value_takes_away_nothing_that_was_stored_since(put: Put) -> None
     assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "second"
 
 
+def test_a_late_answer_of_the_store_takes_away_nothing_that_was_stored_since(put: Put) -> None:
+    class Late(MemoryStore):
+        """Stores the first value at once, and says so late."""
+
+        go = threading.Event()
+        written = 0
+
+        def put(self, key: str, data: bytes, ttl: float) -> None:
+            super().put(key, data, ttl)
+            self.written += 1
+            if self.written == 1:
+                self.go.wait()
+
+    store, workers = Late(), Workers("test", 2)
+    claims = Claims(store, key="k")
+    writer = ClaimWriter(claims, budget=0.05, workers=workers)
+    while not store.written:
+        assert put(writer, "first", ORIGIN) == NotStored("timeout")
+    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
+    patient._keys, patient._referred = writer._keys, writer._referred
+    outcome = put(patient, "second", ORIGIN)
+    store.go.set()
+    for _ in range(10):
+        workers.submit(lambda: None).result(FOREVER)
+    assert ClaimReader(claims).resolve(str(outcome.reference), caller="run-1").text == "second"
+
+
 def test_a_retry_waits_for_the_deletion_of_a_late_value(put: Put) -> None:
     store, workers = Gated(), Workers("test", 3)
     claims = Claims(store, key="k")

@@ -117,5 +117,7 @@ def test_a_required_call_can_only_be_one_of_an_output_tool(monkeypatch: pytest.M
     choice: dict[str, object] = {"type": "function", "function": {"name": "fetch"}}
     assert tool_fields({"tools": [fetch, output], "tool_choice": choice}) == {"tool_choice": "none"}
     assert tool_fields({"tools": [fetch, output], "tool_choice": {"type": "tool", "name": "final_result"}}) == {}
+    hosted = {"type": "mcp", "server_label": "gh", "name": "delete"}
+    assert tool_fields({"tools": [fetch, output], "tool_choice": hosted}) == {"tool_choice": "none"}
     assert tool_fields({"functions": [{"name": "fetch"}]}) == {"function_call": "none"}
     assert tool_fields({}) == {}
