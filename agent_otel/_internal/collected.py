@@ -41,13 +41,20 @@ def at_end_of(value: object, work: Callable[..., object], *arguments: object) ->
 def run(work: Callable[[], object]) -> None:
     """Do the work of a freed object now, or later while the collector runs."""
     global _is_ready  # noqa: PLW0603 - registered once
-    if next(reversed(_phases)) == "stop":
+    if not _is_collecting():
         work()
         return
     _due.append(work)
     if not _is_ready:
         _is_ready = True
         atexit.register(run_due)  # registered after the providers' own, this runs before them
+
+
+def _is_collecting() -> bool:
+    try:
+        return next(reversed(_phases)) == "start"
+    except RuntimeError:  # a collection began or ended between the two calls
+        return _is_collecting()
 
 
 def run_due() -> None:

@@ -247,6 +247,7 @@ def report(operation: str, result: str, size: int, seconds: float) -> None:
         telemetry().metrics.claim_check(operation, result, size, seconds)
 
 
+_OF_NO_USE: Final = "AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: "
 _given: ClaimStore | None = None
 
 
@@ -269,10 +270,11 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
+    except (StoreError, ValueError) as error:
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{error}")
     except Exception as error:
-        why = str(error) if isinstance(error, StoreError | ValueError) else errors.described(error)
-        errors.warn_once(semconv.CLAIM_CHECK, f"AGENT_OTEL_CLAIM_CHECK is of no use, results stay whole: {why}")
-        return None
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{errors.described(error)}")
+    return None
 
 
 def archive() -> ClaimCheck | None:
