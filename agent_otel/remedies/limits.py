@@ -59,8 +59,7 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
         except Exception as error:  # the program's function must not fail the tool call
             errors.warn_once(
                 "token counter",
-                f"agent_otel.remedies.token_counter gave no number ({type(error).__qualname__}); tokens are estimated "
-                "instead.",
+                f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
             )
     return (characters + 3) // 4
 
