@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel._internal.failures import class_name, text_of
+from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
 from agent_otel.core.execution_state import ContextUse
 from agent_otel.core.plain import fields, text
 from agent_otel.measure.forecast import LOOK_BACK
@@ -14,15 +14,12 @@ from agent_otel.measure.preview import clean
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from agent_otel.core.models import ModelFacts
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.telemetry.setup import Telemetry
 
-_fields_of: Callable[[BaseException], dict[str, Any]] = vars(BaseException)["__dict__"].__get__
-_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
 #: Packages whose exceptions do not have their texts in their arguments.
 _SDKS: Final = frozenset({"azure", "cohere", "grpc", "ollama"})
 _CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
@@ -89,9 +86,9 @@ def is_rejection(error: BaseException) -> bool:
     A provider's code decides. Providers without one have the status of a bad request and a text of their own. No code
     of an error of the program's own runs.
     """
-    if any(_CLASS in class_name(cls) for cls in _mro(type(error))):
+    if any(_CLASS in class_name(cls) for cls in classes_of(type(error))):
         return True
-    known = _fields_of(error)
+    known = fields_of(error)
     body = fields(known.get("body"))
     inner = fields(body.get("error"))
     if any(text(each) in _CODES for each in (known.get("code"), body.get("code"), inner.get("code"))):
@@ -99,16 +96,8 @@ def is_rejection(error: BaseException) -> bool:
     status = _status(known)
     if status is not None and not _LOWEST <= status < _HIGHEST:
         return False
-    said = (_said(error), *_texts(body), *_texts(inner))
+    said = (text_of(error, _MOST_CHARACTERS, _SDKS), *_texts(body), *_texts(inner))
     return any(re.search(_MESSAGES, one[:_MOST_CHARACTERS], re.IGNORECASE) for one in said)
-
-
-def _said(error: BaseException) -> str:
-    """Return the text of an error; the code of its class runs where that is one of an SDK that has its texts apart."""
-    owner = next(cls for cls in _mro(type(error)) if "__str__" in _members(cls))
-    module = _members(owner).get("__module__")
-    is_sdks = type(module) is str and module.partition(".")[0] in _SDKS
-    return str(error) if is_sdks else text_of(error, _MOST_CHARACTERS)
 
 
 def _texts(known: Mapping[str, Any]) -> Iterator[str]:

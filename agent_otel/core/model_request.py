@@ -201,7 +201,7 @@ class ModelVisit:
 
     def item(self, value: Any) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
-        try:  # `advance` passes over most items itself: a call costs a fifth of what one takes
+        try:  # `advance` passes over most items itself, without this call
             self._read(value)
             self._flows = self._request is None and self._backpressure is None
             reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage

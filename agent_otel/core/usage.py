@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
-from agent_otel.core.plain import dictionaries, fields, given, listed, text
+from agent_otel.core.plain import fields, given, listed, text
 from agent_otel.measure.object_kinds import RECORD, shape_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 
 _VERSION: Final = pattern(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
@@ -157,36 +157,41 @@ def _gemini(counts: Mapping[str, Any]) -> Usage:
         _count(counts, "cachedContentTokenCount"),
         _count(counts, "candidatesTokenCount") + thoughts,
         thoughts,
-        sum(_count(each, "tokenCount") for each in dictionaries(read_in) if text(each.get("modality")) not in _TEXTS),
+        _of_media(read_in),
         audio=_of_audio(read_in),
         spoken=_of_audio(wrote),
         cached_audio=_of_audio(counts.get("cacheTokensDetails")),
     )
 
 
+def _of_media(by_modality: Any) -> int:
+    """Return the tokens that are no text, of a list in either of Google's forms."""
+    return sum(count for modality, count in _by_modality(by_modality) if modality not in _TEXTS)
+
+
 def _of_audio(by_modality: Any) -> int:
-    if by_modality is None:
-        return 0
-    audio = (each for each in dictionaries(by_modality) if text(each.get("modality")) == "AUDIO")
-    return sum(_count(each, "tokenCount") for each in audio)
+    return sum(count for modality, count in _by_modality(by_modality) if modality == "AUDIO")
+
+
+def _by_modality(given_counts: Any) -> Iterator[tuple[str | None, int]]:
+    for each in map(fields, listed(given_counts)):
+        modality = text(each.get("modality"))
+        yield modality and modality.upper(), _count(each, "tokenCount", "tokens")
 
 
 def _interaction(counts: Mapping[str, Any]) -> Usage:
     """Read Google's interactions, which count thoughts apart from the output."""
     thoughts = _count(counts, "total_thought_tokens")
-    read_in, wrote, cached = (
-        [fields(each) for each in listed(counts.get(f"{of}_tokens_by_modality"))]
-        for of in ("input", "output", "cached")
-    )
+    read_in = counts.get("input_tokens_by_modality")
     return Usage(
         _count(counts, "total_input_tokens", "total_tool_use_tokens"),
         _count(counts, "total_cached_tokens"),
         _count(counts, "total_output_tokens") + thoughts,
         thoughts,
-        sum(_count(each, "tokens") for each in read_in if text(each.get("modality")) not in _TEXTS),
-        audio=sum(_count(each, "tokens") for each in read_in if text(each.get("modality")) == "audio"),
-        spoken=sum(_count(each, "tokens") for each in wrote if text(each.get("modality")) == "audio"),
-        cached_audio=sum(_count(each, "tokens") for each in cached if text(each.get("modality")) == "audio"),
+        _of_media(read_in),
+        audio=_of_audio(read_in),
+        spoken=_of_audio(counts.get("output_tokens_by_modality")),
+        cached_audio=_of_audio(counts.get("cached_tokens_by_modality")),
     )
 
 
@@ -194,7 +199,7 @@ def _ollama(counts: Mapping[str, Any]) -> Usage:
     return Usage(_count(counts, "prompt_eval_count"), 0, _count(counts, "eval_count"))
 
 
-_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", "text", None)
+_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", None)
 _FORMATS = (
     ("prompt_tokens", _chat),
     ("input_tokens", _items),

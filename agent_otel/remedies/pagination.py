@@ -12,6 +12,7 @@ import inspect
 import itertools
 import json
 import secrets
+import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -228,7 +229,8 @@ def paginated(
 class _Tool(NamedTuple):
     """A paginated function; ``signature`` and ``hints`` are without the window, ``window`` is its name or None.
 
-    ``whole`` is the signature with the window.
+    ``whole`` is the signature with the window, which a call with at most ``most_places`` arguments by their places
+    takes by its name.
     """
 
     name: str
@@ -237,6 +239,7 @@ class _Tool(NamedTuple):
     signature: inspect.Signature
     hints: dict[str, Any]
     window: str | None
+    most_places: int
     key: Callable[[Any], object] | None
     page_size: int
 
@@ -267,9 +270,18 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
         if each.name != window
     ]
     about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
-    return _Tool(
-        target.__name__, about, signature, signature.replace(parameters=visible), hints, window, key, page_size
-    )
+    shown, most_places = signature.replace(parameters=visible), _places_before(signature, window)
+    return _Tool(target.__name__, about, signature, shown, hints, window, most_places, key, page_size)
+
+
+def _places_before(signature: inspect.Signature, window: str | None) -> int:
+    """Return how many arguments a call may give by their places so that the window can be given by its name."""
+    for place, each in enumerate(signature.parameters.values()):
+        if each.name == window and each.kind is inspect.Parameter.POSITIONAL_ONLY:
+            return -1
+        if each.name == window and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            return place
+    return sys.maxsize
 
 
 def _named(hint: object) -> str:
@@ -291,12 +303,9 @@ def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs
         window.offset = _offset(cursors, cursor)
     if tool.window is None:
         return _Asked(tool, cursors, window, args, kwargs)
-    parameters = list(tool.whole.parameters.values())
-    place = next(at for at, each in enumerate(parameters) if each.name == tool.window)
-    is_behind = parameters[place].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD and len(args) <= place
-    if is_behind or parameters[place].kind is inspect.Parameter.KEYWORD_ONLY:
+    if len(args) <= tool.most_places:
         return _Asked(tool, cursors, window, args, {**kwargs, tool.window: window})
-    # It stands before arguments that the call gives by their places.
+    # The window stands before arguments that the call gives by their places.
     call = inspect.BoundArguments(tool.whole, {**bound.arguments, tool.window: window})
     return _Asked(tool, cursors, window, call.args, call.kwargs)
 

@@ -67,10 +67,7 @@ class _Unstored:
 
     __slots__ = ("carried", "step", "visit")
 
-    def __init__(self, record: Any, visit: Any = None, step: Step | None = None) -> None:
-        _unstored[id(record)] = self
-        # A transaction that is rolled back stores no result, and drops it.
-        collected.at_end_of(record, _dropped, id(record))
+    def __init__(self, visit: Any = None, step: Step | None = None) -> None:
         self.visit = visit
         self.step = step
         self.carried: Payload | None = None
@@ -80,6 +77,12 @@ class _Unstored:
             self.visit.finish(StepOutcome(self.carried))
         elif self.step is not None and self.carried is not None:
             step_handler.payload(self.step, self.carried)
+
+
+def _wait_for(record: Any, unstored: _Unstored) -> None:
+    """Keep a result until its record is stored; a transaction that is rolled back drops the record."""
+    _unstored[id(record)] = unstored
+    collected.at_end_of(record, _dropped, id(record))
 
 
 def _dropped(record_id: int) -> None:
@@ -121,7 +124,7 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
     visit.leave()
     record = getattr(transaction, "_staged_value", None)
     if error is None and record is not None and transaction.write_on_commit and transaction.key and transaction.store:
-        _Unstored(record, visit)
+        _wait_for(record, _Unstored(visit))
         return
     visit.finish(error_type=None if error is None else class_of(error))
 
@@ -173,7 +176,7 @@ def _storing(invocation: Invocation) -> Any:
     record = invocation.arg(0, "result_record")
     flow = _ending.get()
     if id(record) not in _unstored and flow is not None:
-        _Unstored(record, step=flow)
+        _wait_for(record, _Unstored(step=flow))
     return _unstored.get(id(record))
 
 

@@ -133,9 +133,8 @@ def _has_ended(text: str, closer: str, *, is_one_line: bool) -> bool:
     tail = max(len(text) - _TAIL, 0)
     if not is_one_line:
         # Also far from the end: a long remark may follow, and not another document, which is the one that may be cut.
-        return any(
-            end.search(text, *within) for end, within in ((_CLOSED, (tail,)), (_ALONE, (_JSON_PREFIX, _LONGEST_LINE)))
-        )
+        end = _CLOSED.search(text, tail) or _ALONE.search(text, _JSON_PREFIX, _LONGEST_LINE)
+        return end is not None
     # JSON of one line ends where its line does: the first one's end if it is not too far, or one near the text's.
     ends = (text.find("\n", _JSON_PREFIX, _LONGEST_LINE), text.find("\n", tail))
     return any(text[max(end - _BLANK_EDGE, 0) : end].rstrip()[-1:] == closer for end in ends if end > 0)

@@ -263,9 +263,10 @@ class ClaimWriter:
             ttl=self._ttl,
         )
         write.breaker = self._large_breaker if is_large else self._breaker
-        if not self._keys.begin(write, hash(sealed.reference.key), self._budget):
+        key = hash(sealed.reference.key)
+        if not self._keys.begin(write, key, self._budget):
             return NotStored("timeout")
-        write.referred = self._referred.get(hash(sealed.reference.key))
+        write.referred = self._referred.get(key)
         try:
             self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
