@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure import object_kinds
+from agent_otel.measure.json_text import SHORT, floats_bytes, quoted_bytes, texts_bytes
 from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.plain_size import plain_size
 
@@ -19,20 +20,12 @@ NODE_BUDGET: Final = 2000
 """Values visited in one structured result: at most 0.8 ms at 0.4 µs each (``benchmarks/budgets.py`` measures it)."""
 
 _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
-_QUOTED_CHUNK: Final = 32 * 1024  # as _CHUNK, where a second copy is made
-_SHORT: Final = 256  # characters up to which building the quoted string is cheaper than counting
 _MODERATE: Final = 4096  # characters of a string among a few values
 _PLAIN_INT: Final = 10**18
 _FEW: Final = 8  # values that are sized without a list of containers
-_BATCHED: Final = 4096  # characters of a string that is quoted together with others
-_JOINED: Final = 256 * 1024  # characters of these together
 _CHEAP_POWER: Final = 5000
 _TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
 _BLOCK_KEYS: Final = frozenset({"text", "json", "image", "document", "video"})  # Bedrock's blocks have no type
-
-_TWO_BYTE_ESCAPES: Final = b'"\\\b\f\n\r\t'
-_ESCAPED: Final = bytes(range(0x20)) + b'"\\'
-_ORDINARY: Final = bytes(code for code in range(0x100) if code not in _ESCAPED)
 
 
 class Size(NamedTuple):
@@ -104,7 +97,7 @@ def few_bytes(given: dict[Any, Any]) -> int:
         if cls is str:
             if len(value) > _MODERATE or not value.isascii():
                 return 0
-            total += len(_quote(value)) if len(value) <= _SHORT else quoted_bytes(value)
+            total += len(_quote(value)) if len(value) <= SHORT else quoted_bytes(value)
         elif cls is int and -_PLAIN_INT < value < _PLAIN_INT:
             total += len(repr(value))
         elif value is None or value is True:
@@ -205,9 +198,8 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
     """Length as compact JSON, depth first: where the budget ends, what was seen is the beginning of the value."""
     total, exact, left = 0, True, max(budget, 1)
     keys_left = 2 * left  # keys are taken when a dictionary is opened, and dictionaries nest
-    texts: list[Any] = []  # keys and short strings: quoted together at the end, a third of the cost of singly
+    texts: list[Any] = []  # also keys: quoted together at the end, a third of the cost of singly
     floats: list[float] = []
-    long_sizes: dict[int, int] = {}  # by id: one long string may stand in 2,000 places
     pending: list[Iterator[Any]] = [iter((root,))]
     try:
         while pending:
@@ -219,10 +211,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
                     break
                 cls = type(value)
                 if cls is str:
-                    if len(value) <= _BATCHED:
-                        texts.append(value)
-                    else:
-                        total += long_sizes.get(id(value)) or long_sizes.setdefault(id(value), quoted_bytes(value))
+                    texts.append(value)
                     continue
                 if cls is int and -_PLAIN_INT < value < _PLAIN_INT:
                     total += len(repr(value))
@@ -257,7 +246,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
                 pending.pop()
     except Exception:  # changed by another thread meanwhile
         exact = False
-    total += _floats(floats) if floats else 0
+    total += floats_bytes(floats) if floats else 0
     more, certain = _texts(texts) if texts else (0, True)
     return _new(Size, (max(total + more, 0), exact and certain))
 
@@ -273,15 +262,9 @@ def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], i
 
 
 def _texts(texts: list[Any]) -> tuple[int, bool]:
-    """Size of short texts and of keys, which need not be texts nor short."""
+    """Size of texts and of keys, which need not be texts."""
     try:
-        # In one string they have all but one pair of their quotes less.
-        if sum(map(str.__len__, texts)) <= _JOINED:
-            return quoted_bytes("".join(texts)) + 2 * len(texts) - 2, True
-        if (longest := max(map(str.__len__, texts))) <= _BATCHED:
-            step = _JOINED // longest
-            joined = ("".join(texts[start : start + step]) for start in range(0, len(texts), step))
-            return sum(quoted_bytes(text) - 2 for text in joined) + 2 * len(texts), True
+        return texts_bytes(texts, str.__len__), True
     except TypeError:  # a key that is no string
         pass
     known: dict[int, tuple[int, bool]] = {}
@@ -291,32 +274,6 @@ def _texts(texts: list[Any]) -> tuple[int, bool]:
         total += more
         exact = exact and certain
     return total, exact
-
-
-def quoted_bytes(text: str) -> int:
-    """Return the length of a text as a JSON string in UTF-8 bytes, with quotes and escapes."""
-    length = str.__len__(text)
-    if length <= _SHORT:
-        quoted = _quote(text)
-        return len(quoted) if quoted.isascii() else len(quoted.encode("utf-8", "surrogatepass"))
-    if length <= _QUOTED_CHUNK:
-        return 2 + _escaped_bytes(text)
-    starts = range(0, length, _QUOTED_CHUNK)
-    return 2 + sum(_escaped_bytes(str.__getitem__(text, slice(start, start + _QUOTED_CHUNK))) for start in starts)
-
-
-def _escaped_bytes(text: str) -> int:
-    data = str.encode(text, "utf-8", "surrogatepass")
-    escaped = data.translate(None, _ORDINARY)
-    if not escaped:
-        return len(data)
-    return len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
-
-
-def _floats(floats: list[float]) -> int:
-    """Size of floats, from the text of their list, where each has a comma and a space, or a bracket."""
-    text = repr(floats)
-    return len(text) - 2 * len(floats) + 5 * text.count("inf")  # which json writes as Infinity
 
 
 def _int(value: int) -> tuple[int, bool]:
@@ -341,7 +298,7 @@ def _key(key: Any) -> tuple[int, bool]:
     if key is None or key is True or key is False:
         return 7 if key is False else 6, True
     if type(key) is float:
-        return _floats([key]) + 2, True
+        return floats_bytes([key]) + 2, True
     if type(key) is int:
         digits, certain = _int(key)
         return digits + 2, certain
@@ -372,7 +329,7 @@ def _other(value: Any, left: int) -> tuple[int, bool, Any]:
 
 def _number(shape: object_kinds.Shape, value: Any) -> tuple[int, bool]:
     number = shape.read(value)
-    return _int(number) if type(number) is int else (_floats([number]), True)
+    return _int(number) if type(number) is int else (floats_bytes([number]), True)
 
 
 _LEAVES: Final[dict[str, Callable[[object_kinds.Shape, Any], tuple[int, bool]]]] = {

@@ -10,8 +10,9 @@ from agent_otel.measure import object_kinds
 from agent_otel.measure.breakdown.accumulator import Spot, Tally
 from agent_otel.measure.breakdown.duplicates import Fingerprint
 from agent_otel.measure.breakdown.json_window import WINDOW
+from agent_otel.measure.json_text import quoted_bytes
 from agent_otel.measure.object_kinds import shape_of
-from agent_otel.measure.size import json_size, quoted_bytes
+from agent_otel.measure.size import json_size
 
 if TYPE_CHECKING:
     from collections import deque

@@ -18,7 +18,8 @@ from uuid import UUID
 
 import pytest
 
-from agent_otel.measure.size import Size, block_text, json_size, quoted_bytes, size, text_bytes
+from agent_otel.measure.json_text import quoted_bytes
+from agent_otel.measure.size import Size, block_text, json_size, size, text_bytes
 from tests.unit.measure.names import readable
 
 pytestmark = pytest.mark.usefixtures("encoder")
