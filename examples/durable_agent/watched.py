@@ -36,7 +36,7 @@ KEPT = "history bytes: "
 _MESSAGE_BYTES = 16 * 1024 * 1024
 
 # What a run that dies may take, with five seconds for each turn of one that goes on: the machine may be busy.
-_PATIENCE_SECONDS = 10
+_PATIENCE_SECONDS = 30
 
 
 @dataclass(frozen=True)

@@ -218,7 +218,7 @@ messages, telemetry, store = Messages(), Telemetry(), Memory()
 with program.backend() as address, program.working(address, store):
     tasks = client.TaskHubGrpcClient(host_address=address, payload_store=store)
     instance = tasks.schedule_new_orchestration("one", input={"activity": "produce", "n": 5_000_000})
-    done = tasks.wait_for_orchestration_completion(instance, timeout=20)
+    done = tasks.wait_for_orchestration_completion(instance, timeout=200)
     stored = len(store.stored)
     spans = telemetry.spans()
     names = [metric["name"] for metric in telemetry.metrics()]

@@ -240,7 +240,7 @@ def test_redis_is_stopped_and_started_twice_while_agents_work(agents: Agents) ->
 
 def resolved(url: str, answers: Iterable[Answer]) -> set[tuple[str, int]]:
     """The results that can be had with their references, by their owners alone; each is the whole, to the byte."""
-    found, reader = set(), ClaimReader(Claims(open_store(url, timeout=5), key=KEY))
+    found, reader = set(), ClaimReader(Claims(open_store(url, timeout=60), key=KEY))
     for answer in answers:
         if answer.ref is None:
             continue

@@ -57,7 +57,7 @@ def test_a_folder_loses_what_has_expired(tmp_path: Path) -> None:
 @pytest.mark.shows("000.retention")
 def test_redis_loses_what_has_expired() -> None:
     with starting.or_skip(redis.server()) as url:
-        store = open_store(url, timeout=5)
+        store = open_store(url, timeout=60)
         assert isinstance(store, RedisStore)
         client = store._client
         before = time.time()

@@ -61,13 +61,13 @@ def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
             case "files":
                 yield open_store((tmp_path / "made when used").as_uri())
             case "redis":
-                opened = open_store(request.getfixturevalue("redis_url"), timeout=5)
+                opened = open_store(request.getfixturevalue("redis_url"), timeout=60)
                 stack.callback(getattr(opened, "close"))  # noqa: B009 - no part of the protocol
                 yield opened
             case "objects":
                 for name, value in request.getfixturevalue("bucket").items():
                     monkeypatch.setenv(name, value)
-                yield open_store(f"s3://results/{tmp_path.name}", timeout=5)
+                yield open_store(f"s3://results/{tmp_path.name}", timeout=60)
             case "key_value":
                 yield KeyValueStore(AnyMemoryStore())
 
@@ -200,7 +200,7 @@ def test_a_redis_that_is_not_there_is_an_error() -> None:
 
 def test_a_full_redis_is_an_error() -> None:
     with starting.or_skip(redis.server(maxmemory="2mb", maxmemory_policy="noeviction")) as url:
-        store = open_store(url, timeout=5)
+        store = open_store(url, timeout=60)
         with pytest.raises(StoreError, match=r"^redis: OutOfMemoryError"):
             _fill(store)
 
@@ -225,7 +225,7 @@ def test_objects_say_that_they_do_not_survive_a_fork(bucket: dict[str, str]) -> 
     code = """
         import os
         from agent_otel.remedies.claim_check.stores import StoreError, open_store
-        store = open_store("s3://results/fork", timeout=5)
+        store = open_store("s3://results/fork", timeout=60)
         store.put("a", b"x", 60)
         child = os.fork()
         if child == 0:
@@ -280,7 +280,7 @@ def test_the_documented_rule_of_a_bucket_is_accepted_and_meets_what_is_stored(
     s3_rule, gs_rule, az_rule = rules.values()
     key = references.key("run", "node", "call")
     client = boto3.client("s3", endpoint_url=bucket["AWS_ENDPOINT_URL"], region_name=bucket["AWS_REGION"])
-    open_store("s3://results/agents", timeout=5).put(key, b"x", 60)
+    open_store("s3://results/agents", timeout=60).put(key, b"x", 60)
 
     client.put_bucket_lifecycle_configuration(Bucket="results", LifecycleConfiguration=s3_rule)
 
