@@ -277,6 +277,7 @@ def search(query):
     return query
 
 search("x")
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 print("serving", flush=True)
 try:
     time.sleep(600)
