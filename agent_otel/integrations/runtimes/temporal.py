@@ -19,13 +19,17 @@ from agent_otel.core import step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes import temporal_runs as runs
 from agent_otel.integrations.runtimes.temporal_payloads import (
+    ENDS,
+    RESULT,
     RUNTIME,
     field_bytes,
     keep_limit,
     limit_of,
     payload_of,
     refusal_of,
+    sent_by,
 )
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -34,7 +38,8 @@ ENTRY = Integration(
     distribution="temporalio",
     minimum="1.20",
     tested="1.20, 1.28 and 1.35, the real server",
-    uncovered="tool calls in workflow code, which replays",
+    uncovered="tool calls in workflow code, which replays; signals, updates and failures below the limit; queries, "
+    "memos and heartbeats",
     sites=(
         Candidate(
             "temporalio.worker._activity",
@@ -60,37 +65,6 @@ ENTRY = Integration(
 
 _TOO_LARGE = "PayloadsTooLarge"
 _SAID_TOO_LARGE = re.compile(r"\[TMPRL1103\].*payloads.*Size: (\d+) bytes, Limit: (\d+) bytes")
-_WORKFLOW_ENDED = 10  # RemoveFromCache.EvictionReason.WORKFLOW_EXECUTION_ENDING
-_RUNS = 4096
-# The field with the payloads of each command that is counted where it arrives, or here if it is refused.
-_SENT_ON = {
-    "schedule_activity": "arguments",
-    "start_child_workflow_execution": "input",
-    "continue_as_new_workflow_execution": "arguments",
-}
-
-
-class _Run:
-    """The state of a workflow's run: its type, the counted payloads, the last number of each kind of command.
-
-    A workflow task that failed is done again, and is no replay then.
-    """
-
-    __slots__ = ("counted", "last", "workflow")
-
-    def __init__(self, workflow: str | None) -> None:
-        self.workflow = workflow
-        self.counted: set[tuple[Any, ...]] = set()
-        self.last: dict[str, int] = {}
-
-    def again(self, *what: Any) -> bool:
-        """Return True if this has been counted; mark it as counted."""
-        known = what in self.counted
-        self.counted.add(what)
-        return known
-
-
-_runs: dict[str, _Run] = {}
 # Each task of a worker is an asyncio task of its own, and so are these.
 _activation: ContextVar[Any] = ContextVar("agent_otel_temporal_activation", default=None)
 _completed: ContextVar[tuple[Any, int] | None] = ContextVar("agent_otel_temporal_completed", default=None)
@@ -125,14 +99,18 @@ def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
         return StepOutcome(carried, _TOO_LARGE if refused else None, refused)
     if status == "cancelled":
         return StepOutcome(error_type="CancelledError")
-    return _failed(completion.result.failed.failure) if status == "failed" else None
+    return _failed(completion.result.failed.failure, limit) if status == "failed" else None
 
 
-def _failed(failure: Any) -> StepOutcome:
+def _failed(failure: Any, limit: int) -> StepOutcome:
+    """Read a failure; of one above the limit the server keeps nothing but that, and does not retry."""
     said = _SAID_TOO_LARGE.search(failure.message)
     if said is not None:
         return StepOutcome(Payload(OUTPUT, field_bytes(int(said[1]))), _TOO_LARGE, failure.message)
-    return StepOutcome(error_type=failure.application_failure_info.type or "ApplicationError")
+    error_type = failure.application_failure_info.type or "ApplicationError"
+    carried = Payload(OUTPUT, failure.ByteSize())
+    refused = refusal_of(carried, limit)
+    return StepOutcome(error_type=error_type) if refused is None else StepOutcome(carried, error_type, refused)
 
 
 # --- the workflow side ------------------------------------------------------------------------------------------------
@@ -145,25 +123,17 @@ def _activating(invocation: Invocation) -> None:
     for job in activation.jobs:
         if job.HasField("initialize_workflow"):
             started = job.initialize_workflow
-            run = _run(activation.run_id, started.workflow_type)
-            step_handler.execution_began(activation.run_id, started.workflow_type)
+            run = runs.run_of(activation.run_id, started.workflow_type)
             if not activation.is_replaying:
+                runs.begin(activation.run_id, run)
                 _report(_of(activation, run), payload_of(INPUT, started.arguments, again=run.again(INPUT)))
-        elif job.HasField("remove_from_cache") and job.remove_from_cache.reason == _WORKFLOW_ENDED:
-            _runs.pop(activation.run_id, None)
-            step_handler.execution_ended(activation.run_id)
+        elif job.HasField("remove_from_cache"):
+            runs.evicted(activation.run_id, job.remove_from_cache.reason)
+        elif not activation.is_replaying:
+            runs.begin(activation.run_id, runs.run_of(activation.run_id))
 
 
-def _run(run_id: str, workflow: str | None = None) -> _Run:
-    run = _runs.get(run_id)
-    if run is None:
-        if len(_runs) >= _RUNS:
-            del _runs[next(iter(_runs))]
-        run = _runs[run_id] = _Run(workflow)
-    return run
-
-
-def _of(activation: Any, run: _Run) -> Step:
+def _of(activation: Any, run: runs.Run) -> Step:
     return Step(RUNTIME, workflow=run.workflow, execution=activation.run_id)
 
 
@@ -187,36 +157,30 @@ def _read_commands(completion: Any, limit: int) -> None:
     activation = _activation.get()
     if activation is None or activation.is_replaying or completion.run_id != activation.run_id:
         return
-    run = _run(activation.run_id)
-    scheduled = None
+    if not completion.successful.commands:  # as that of an eviction
+        return
+    run = runs.run_of(activation.run_id)
+    scheduled, ends, is_refused = None, False, False
     for command in completion.successful.commands:
         variant = command.WhichOneof("variant")
         sent = getattr(command, variant)
-        if variant == "complete_workflow_execution" and sent.HasField("result"):
-            carried = payload_of(OUTPUT, (sent.result,))
-            if carried is not None:
-                again = run.again(OUTPUT, carried.bytes)
-                _report(_of(activation, run), carried._replace(again=again), refusal_of(carried, limit))
-        if variant in _SENT_ON:
-            _report_refused(activation, run, variant, sent, limit)
+        carried = sent_by(variant, sent)
+        refused = refusal_of(carried, limit)
+        if carried is not None and (refused is not None or variant == RESULT):
+            step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
+            again = run.again(variant, getattr(sent, "seq", 0), carried.bytes)
+            _report(step, carried._replace(again=again), refused)
+        ends, is_refused = ends or variant in ENDS, is_refused or refused is not None
         seq = getattr(sent, "seq", 0)
         name = getattr(sent, "activity_type", None) or getattr(sent, "workflow_type", None)
         if name and seq > run.last.get(variant, 0):
             run.last[variant] = seq
             scheduled = scheduled or name
+    run.is_over = ends and not is_refused
     history_bytes = activation.history_size_bytes
     if scheduled is not None and history_bytes > run.last.get(HISTORY, 0):  # local activities add nothing to it yet
         run.last[HISTORY] = history_bytes
         _report(_of(activation, run), Payload(HISTORY, history_bytes, kind=scheduled))
-
-
-def _report_refused(activation: Any, run: _Run, variant: str, sent: Any, limit: int) -> None:
-    carried = payload_of(INPUT, getattr(sent, _SENT_ON[variant]))
-    refused = refusal_of(carried, limit)
-    if carried is not None and refused is not None:
-        step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
-        again = run.again(variant, getattr(sent, "seq", 0), carried.bytes)
-        _report(step, carried._replace(again=again), refused)
 
 
 # --- the worker -------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import payload_cap
 from agent_otel.core.types import Payload
+from agent_otel.semconv import INPUT, OUTPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,6 +15,18 @@ if TYPE_CHECKING:
 RUNTIME = "temporal"
 _BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")
 _DEFAULT_LIMIT_BYTES = 2 * 1024 * 1024
+
+#: Commands that end a run.
+ENDS = frozenset(f"{end}_workflow_execution" for end in ("cancel", "complete", "continue_as_new", "fail"))
+#: The command with a workflow's result, which arrives nowhere else.
+RESULT = "complete_workflow_execution"
+# The field with the payloads of each command that is counted where it arrives, or at the sender if it is refused.
+_SENT_ON = {
+    "schedule_activity": "arguments",
+    "start_child_workflow_execution": "input",
+    "continue_as_new_workflow_execution": "arguments",
+    "signal_external_workflow_execution": "args",
+}
 
 _limits: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 
@@ -54,6 +67,22 @@ def payload_of(direction: str, payloads: Iterable[Any], *, again: bool = False) 
             size += field_bytes(stored.ByteSize())
         total += field_bytes(size)
     return Payload(direction, total, text or None, again=again) if total else None
+
+
+def sent_by(variant: str, sent: Any) -> Payload | None:
+    """Return the payload of a command that the server may refuse; None for another command."""
+    if variant in _SENT_ON:
+        return payload_of(INPUT, getattr(sent, _SENT_ON[variant]))
+    if variant == RESULT and sent.HasField("result"):
+        return payload_of(OUTPUT, (sent.result,))
+    if variant == "schedule_nexus_operation":
+        return payload_of(INPUT, (sent.input,))
+    if variant == "update_response" and sent.HasField("completed"):
+        carried = payload_of(OUTPUT, (sent.completed,))
+        return carried and carried._replace(kind=variant)
+    if variant == "fail_workflow_execution":
+        return Payload(OUTPUT, sent.failure.ByteSize(), kind=variant)
+    return None
 
 
 def refusal_of(payload: Payload | None, limit: int) -> str | None:

@@ -94,6 +94,7 @@ class TestTemporal(TemporalContract):
             **super().cases(),
             "replayed": cls.replayed("replaying", "replay"),
             "told": cls.replayed("", "tell"),
+            "asked": cls.replayed("", "ask"),
             "result too large": cls.result_too_large(),
             "input too large": cls.input_too_large(),
             "output too large": cls.output_too_large(),
@@ -218,6 +219,15 @@ class TestTemporal(TemporalContract):
         )
         assert (history["count"], history["sum"]) == (len(scheduling), sum(scheduling))
 
+    @pytest.mark.parametrize("case", ["told", "asked", "replayed"])
+    def test_a_run_ends_once(self, runs: Runs, case: str) -> None:
+        """Queries replay a run that has ended to its end; a worker without a cache replays it for each task."""
+        metrics = runs.on["cases"][case]["metrics"]
+        (calls,) = (metric for metric in metrics if metric["name"] == "agent_otel.execution.tool_calls")
+        assert (calls["attributes"], calls["count"]) == ({"gen_ai.workflow.name": "turns"}, 1)
+        spans = [span["name"] for span in runs.on["cases"][case]["spans"]]
+        assert spans.count("invoke_workflow turns") == 1
+
     def test_local_activities_of_one_workflow_task_find_one_history(self, runs: Runs) -> None:
         metrics = runs.on["cases"]["local"]["metrics"]
         (history,) = (metric for metric in metrics if metric["name"] == "agent_otel.workflow.history.size")
@@ -311,6 +321,41 @@ def test_the_server_s_own_limit_is_the_cap(environment: Callable[[str], Environm
     assert {each["workflow.payload.cap_source"] for each in found.values()} == {"discovered"}
     assert ["workflow.payload.rejected" in each for each in found.values()] == [False, True]
     assert report["errors"] == {}
+
+
+@pytest.mark.shows("000.refused_for_ever")
+def test_what_is_sent_elsewhere_may_be_refused_too(environment: Callable[[str], Environment], tmp_path: Path) -> None:
+    """The answer to an update, a signal to another workflow, and failures: the server takes no larger ones."""
+    n = 70_000
+    asked = {"n": n, "seconds": 4}
+    with starting.or_skip(temporal.server(**{"limit.blobSize.error": 64 * 1024})) as server:
+        cases = {name: Case(name, asked, None, (), ()) for name in ("updated", "signalling", "failing")}
+        cases["retried"] = Case("retried", {"activity": "explode", "n": n}, None, (), ())
+        plan = {
+            "engine": {"address": server.address},
+            "integrations": [],
+            "broken": [],
+            "cases": {name: case.plan() for name, case in cases.items()},
+        }
+        report = Lowered._run(environment("temporal"), "on", plan, tmp_path)
+    assert report["errors"] == {}
+    runs = Runs(on=report, off={}, moved={}, broken={})
+    refused = {name: TestTemporal.counted(runs, name, "payload.rejected") for name in cases}
+    places = {name: set(counts) for name, counts in refused.items()}
+    assert places == {
+        "updated": {("", "output")},
+        "signalling": {("", "input")},
+        "failing": {("", "output")},
+        "retried": {("explode", "output")},  # of two attempts one, because the server does not retry it
+    }
+    assert [refused["retried"]["explode", "output"], refused["updated"]["", "output"] > 1] == [1, True]
+    sizes = {name: TestTemporal.counted(runs, name, "payload.size")[next(iter(places[name]))] for name in cases}
+    assert sizes["updated"] == Lowered.encoded(produce(n))
+    assert sizes["signalling"] == Lowered.encoded(asked) + Lowered.encoded(produce(n))  # and the workflow's input
+    for name in ("failing", "retried"):  # with the stack trace
+        assert Lowered.encoded(produce(n)) < sizes[name] < Lowered.encoded(produce(n)) + 4_096
+    (step,) = Lowered().steps(runs, "retried")
+    assert (step["attributes"]["error.type"], step["attributes"]["workflow.payload.rejected"]) == ("TooMuch", True)
 
 
 @pytest.mark.parametrize("name", ["temporal-agents", "temporal-1.20"])

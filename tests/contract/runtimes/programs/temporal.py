@@ -28,7 +28,7 @@ from temporalio import activity, workflow
 from temporalio.client import Client
 from temporalio.common import RetryPolicy
 from temporalio.contrib.opentelemetry import TracingInterceptor
-from temporalio.exceptions import ActivityError
+from temporalio.exceptions import ActivityError, ApplicationError
 from temporalio.worker import Replayer, Worker
 
 from tests.contract.runtimes import steps
@@ -64,6 +64,12 @@ async def linger(n: int) -> str:
 def join(letter: str, text: str) -> int:
     """Take two arguments."""
     return len(letter + text)
+
+
+@activity.defn
+def explode(n: int) -> str:
+    """Fail with so many letters."""
+    raise ApplicationError("no", steps.produce(n), type="TooMuch")
 
 
 def _attempts(most: int) -> RetryPolicy:
@@ -198,6 +204,41 @@ class Searching:
         return len(steps.search(given["n"]))
 
 
+@workflow.defn(name="updated")
+class Updated:
+    """Wait for ever, and answer updates."""
+
+    @workflow.run
+    async def run(self, _: dict[str, Any]) -> None:
+        """Run it."""
+        await workflow.wait_condition(lambda: False)
+
+    @workflow.update(name="text")
+    async def text(self, n: int) -> str:
+        """Answer with so many letters."""
+        return steps.produce(n)
+
+
+@workflow.defn(name="signalling")
+class Signalling:
+    """Send a text to another workflow."""
+
+    @workflow.run
+    async def run(self, given: dict[str, Any]) -> None:
+        """Run it."""
+        await workflow.get_external_workflow_handle("another").signal("text", steps.produce(given["n"]))
+
+
+@workflow.defn(name="failing")
+class Failing:
+    """Fail with so many letters."""
+
+    @workflow.run
+    async def run(self, given: dict[str, Any]) -> None:
+        """Run it."""
+        raise ApplicationError("no", steps.produce(given["n"]))
+
+
 class Encrypting(temporalio.converter.PayloadCodec):
     """A codec whose ciphertext is as long as what it encrypts."""
 
@@ -223,8 +264,11 @@ class Encrypting(temporalio.converter.PayloadCodec):
         ]
 
 
-WORKFLOWS = (One, Retried, Parallel, Turns, Feeding, Returning, Local, Continuing, Parent, Searching)
-ACTIVITIES = (produce, produce_later, consume, flaky, broken, use_tool, linger, join)
+WORKFLOWS = (
+    *(One, Retried, Parallel, Turns, Feeding, Returning, Local, Continuing, Parent, Searching),
+    *(Updated, Signalling, Failing),
+)
+ACTIVITIES = (produce, produce_later, consume, flaky, broken, use_tool, linger, join, explode)
 
 
 class Hub:
@@ -263,7 +307,7 @@ class Hub:
             await self._stack.enter_async_context(worker)
 
     async def run(self, name: str, given: dict[str, Any]) -> Any:
-        """Run a workflow; afterwards replay it, or tell what the server says of its history, if ``given`` says so."""
+        """Run a workflow; afterwards replay it, query it, or tell the server's history, if ``given`` says so."""
         worker = given.get("worker", "")
         handle = await self._clients[worker].start_workflow(
             name,
@@ -275,9 +319,14 @@ class Hub:
             # their cancellation after most of it.
             task_timeout=timedelta(seconds=1 if "seconds" in given else 10),
         )
+        if name == "updated":
+            await handle.execute_update("text", given["n"])
         said = await handle.result()
         if given.get("then") == "replay":
             await Replayer(workflows=WORKFLOWS).replay_workflow(await handle.fetch_history())
+        if given.get("then") == "ask":
+            for _ in range(2):
+                await handle.query("__stack_trace")
         if given.get("then") == "tell":
             await self._tell(handle)
         return said
