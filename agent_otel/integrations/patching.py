@@ -171,20 +171,18 @@ def _instrumentors(function: Any) -> Any:
 
 
 def _family(hook: Family) -> Wrapper:
-    adopt = errors.guarded("hook.family")(_adopt)
-
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         result = wrapped(*args, **kwargs)
-        if switches.enabled:
-            adopt(hook, instance)
+        adopt(hook, instance)
         return result
 
     return wrapper
 
 
-def _adopt(hook: Family, instance: Any) -> None:
+@errors.guarded("hook.family")
+def adopt(hook: Family, instance: Any) -> None:
     """Wrap methods where they are defined: what a method overrides and may call is another's until it has instances."""
-    for kind, name, reader in hook.methods(instance):
+    for kind, name, reader in hook.methods(instance) if switches.enabled else ():
         for owner in kind.__mro__:
             if name in vars(owner):
                 _wrap_found(owner, name, vars(owner)[name], reader, keeps=False)

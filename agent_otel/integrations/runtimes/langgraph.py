@@ -15,7 +15,7 @@ from agent_otel.core import step_handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.plain import fields, identity, is_text, modules_of
 from agent_otel.core.types import Invocation, Payload, Step
-from agent_otel.integrations import stores
+from agent_otel.integrations import patching, stores
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.langgraph_names import kind_of, namespace, node_of, note_task
@@ -109,6 +109,7 @@ open_saving: Within[_Saving] = stores.open_saving
 
 def _begin(invocation: Invocation) -> _Saving | None:
     saving = open_saving.get()
+    patching.adopt(serializers, invocation.instance)  # the program may have replaced the saver's
     if saving is None:
         return _Saving(invocation.instance)
     # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
@@ -243,3 +244,4 @@ def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:
 
 
 savers = Family(_methods)
+serializers = Family(lambda saver: ((type(saver.serde), "dumps_typed", serialized),))

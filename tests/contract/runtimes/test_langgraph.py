@@ -158,6 +158,7 @@ class TestLangGraph(_Savers):
             "handing": _agent(saver="handing"),
             "encrypted": _agent(saver="encrypted"),
             "pickled": _agent(saver="pickled"),
+            "given later": _agent(saver="given later"),
             # Both tasks of a turn write, and neither's path tells its node.
             "sends": _other(
                 "agent", {"messages": 11, "raw": _letters(6, 1000)}, _payloads("agent", 9, **sends), sends=True, width=2
