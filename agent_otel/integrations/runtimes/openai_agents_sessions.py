@@ -98,7 +98,8 @@ def _read(invocation: Invocation, items: Any, size: int) -> None:
 
 def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
     """Return true where a run begins with the session; a read of a part of it is no payload."""
-    limits = (invocation.arg(0, "limit"), getattr(invocation.instance.session_settings, "limit", None))
+    own = getattr(invocation.instance, "session_settings", None)  # from 0.9 on
+    limits = (invocation.arg(0, "limit"), getattr(own, "limit", None))
     return error is None and limits == (None, None) and stores.in_run()
 
 

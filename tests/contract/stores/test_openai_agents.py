@@ -149,3 +149,39 @@ def test_a_history_has_the_bytes_that_the_database_has(
 
     # {"role": "user",     "content": "größe"} has 40 characters, two of them of two bytes.
     assert done.stdout == "42.0\n"
+
+
+_WITHOUT_SETTINGS = """
+import asyncio, sqlite3, sys
+from agents import Agent, OpenAIChatCompletionsModel, Runner, set_tracing_disabled
+from agents.extensions.memory import SQLAlchemySession
+from openai import AsyncOpenAI
+from prometheus_client import REGISTRY
+from agent_otel._internal import errors
+
+set_tracing_disabled(disabled=True)
+client = AsyncOpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
+agent = Agent("clerk", model=OpenAIChatCompletionsModel("scripted", client))
+
+async def main():
+    session = SQLAlchemySession.from_url("session", url=f"sqlite+aiosqlite:///{sys.argv[2]}", create_tables=True)
+    await Runner.run(agent, "hello", session=session)
+    query = "SELECT sum(length(CAST(message_data AS BLOB))) FROM agent_messages"
+    ((stored,),) = sqlite3.connect(sys.argv[2]).execute(query)
+    await Runner.run(agent, "again", session=session)
+    return stored
+
+labels = {"workflow_runtime": "openai-agents", "gen_ai_workflow_name": "clerk"}
+stored = asyncio.run(main())
+counted = REGISTRY.get_sample_value("agent_otel_workflow_history_size_bytes_sum", labels)
+print(counted == stored, dict(errors.errors))
+"""
+
+
+@pytest.mark.weekly
+def test_a_session_before_0_9_has_a_history_too(environment: Callable[[str], Environment], tmp_path: Path) -> None:
+    with OpenAIServer(lambda _: "done") as server:
+        done = environment("openai-agents-sessions-0.7").run(
+            _WITHOUT_SETTINGS, server.base_url, str(tmp_path / "sessions"), env={"AGENT_OTEL": "1"}, check=True
+        )
+    assert done.stdout == "True {}\n"
