@@ -29,7 +29,7 @@ ENTRY = Integration(
     ),
 )
 
-_hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), first=1)
+_hub = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), "createChildWorkflow", first=1)
 
 activity = StepReader(_hub.step, _hub.input, _hub.output)
 workflow = Hook(lambda _: True, _hub.turn, Flag(handler.muted))

@@ -35,7 +35,7 @@ _PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_ou
 
 #: The run that the hub names in its request for an activity: its instance has the same id in its next run.
 _run: Within[str] = Within("agent_otel_durabletask_run")
-_hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"))
+_hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "createSubOrchestration")
 
 
 def _worker_made(invocation: Invocation, result: Any, error: Any) -> None:

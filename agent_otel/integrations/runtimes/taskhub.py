@@ -17,7 +17,8 @@ from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.recent import Recent
-from agent_otel.semconv import HISTORY, INPUT, OUTPUT
+from agent_otel.integrations.runtimes.taskhub_run import Run
+from agent_otel.semconv import HISTORY, INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,43 +29,25 @@ _TOO_LARGE = "larger than max"
 # Bytes of a message beside an activity's input: half a KiB from daprd to the scheduler, with short names.
 _BESIDE_BYTES = 1024
 _CONTINUED_AS_NEW = 2  # OrchestrationStatus
-
-
-class _Run:
-    """The progress of reading one run of a workflow; a run that continues as new has a new one."""
-
-    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told")
-
-    def __init__(self) -> None:
-        #: Events that were history at the last turn; every turn adds to them.
-        self.committed = -1
-        #: True if it continues as new, or has ended and left no history that distinguishes it from a later run of its
-        #: name.
-        self.is_over = False
-        #: Events measured so far, and what they came to.
-        self.seen = 0
-        self.history_bytes = 0
-        #: Tasks whose input was counted where it was made, because it may be too large to arrive.
-        self.unsendable: set[int] = set()
-        #: True if the SDK was informed that the last turn was refused.
-        self.was_told = False
+_STATUS = -1  # in the place of an action's number
 
 
 class TaskHub:
     """An SDK that speaks the protocol.
 
-    ``ends`` names the action that ends a workflow, and its status; ``first`` is where the instance's id stands among
-    the arguments of the function that runs an activity.
+    ``ends`` names the action that ends a workflow, and its status; ``child`` the one that starts another workflow.
+    ``first`` is where the instance's id stands among the arguments of the function that runs an activity.
     """
 
-    def __init__(self, runtime: str, ends: tuple[str, str], first: int = 0) -> None:
+    def __init__(self, runtime: str, ends: tuple[str, str], child: str, first: int = 0) -> None:
         self._runtime = runtime
+        self._child = child
         self._end, self._status = ends
         self._first = first
         #: True if all events of a workflow are sent together, each with its payload.
         self.sends_history = True
         self._lock = threading.Lock()
-        self._runs: OrderedDict[str, _Run] = OrderedDict()
+        self._runs: OrderedDict[str, Run] = OrderedDict()
         self._results: OrderedDict[tuple[str, int], Step] = OrderedDict()
         self._executed = Recent()
 
@@ -135,7 +118,7 @@ class TaskHub:
         if ending is not None and ending[0] == OUTPUT:
             step_handler.execution_ended(instance_id)
 
-    def _not_taken(self, run: _Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
+    def _not_taken(self, run: Run, instance_id: str, new: Iterable[Any], actions: Iterable[Any]) -> None:
         """Report the oversized payloads of a redelivered turn: the hub rejected them without an error.
 
         daprd shows the workflow the tasks that it tried to schedule; after it has lost them, the workflow schedules
@@ -148,7 +131,7 @@ class TaskHub:
                 step_handler.payload_refused(Step(self._runtime, name, execution=instance_id), INPUT)
 
     def _read_history(
-        self, run: _Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]
+        self, run: Run, instance_id: str, old: Sequence[Any], new: Sequence[Any], actions: Iterable[Any]
     ) -> None:
         """Measure the events that were not there at the last turn, each once."""
         run.history_bytes += sum(event.ByteSize() for event in chain(old[run.seen :], new))
@@ -156,11 +139,11 @@ class TaskHub:
         scheduled = (action.scheduleTask.name for action in actions if action.HasField("scheduleTask"))
         self._report(instance_id, Payload(HISTORY, run.history_bytes, kind=next(scheduled, "")))
 
-    def _run(self, instance_id: str, committed: int) -> _Run:
+    def _run(self, instance_id: str, committed: int) -> Run:
         with self._lock:
             run = self._runs.get(instance_id)
             if run is None or run.is_over or committed < run.committed:
-                run = self._runs[instance_id] = _Run()
+                run = self._runs[instance_id] = Run()
             self._runs.move_to_end(instance_id)
             if len(self._runs) > _MAX_RUNS:
                 self._runs.popitem(last=False)
@@ -211,7 +194,7 @@ class TaskHub:
             step_handler.payload_refused(step, OUTPUT)
 
     def turn_refused(self, response: Any) -> None:
-        """Report the payload that ends the workflow as refused, or else those of the activities it schedules."""
+        """Report the payload that ends the workflow as refused, or else the largest of all that the turn sends."""
         instance_id, actions = response.instanceId, response.actions
         ending = self._ending(actions)
         if ending is not None:
@@ -221,16 +204,31 @@ class TaskHub:
                 self._report(instance_id, ending[1], _TOO_LARGE)
             return
         run = self._runs.get(instance_id)
-        counted: Iterable[int] = ()
+        counted: set[int] = set()
         if run is not None:
             run.was_told = True
             counted = run.unsendable
-        scheduled = sorted(self._scheduled(instance_id, actions), key=lambda task: task[2].bytes, reverse=True)
-        for step, task_id, carried in scheduled:
-            if task_id not in counted:
+        own = Step(self._runtime, execution=instance_id)
+        sent = [*self._scheduled(instance_id, actions), *self._beside(own, response)]
+        for step, number, carried in sent:
+            if number not in counted:
+                counted.add(number)
                 step_handler.payload(step, carried)
-        if scheduled:
-            step_handler.payload_refused(scheduled[0][0], INPUT)
+        if sent:
+            step, _, carried = max(sent, key=lambda each: each[2].bytes)
+            step_handler.payload_refused(step, carried.direction)
+
+    def _beside(self, own: Step, response: Any) -> Iterable[tuple[Step, int, Payload]]:
+        """Return the other payloads of a turn: the inputs of workflows that it starts, and its status."""
+        for action in response.actions:
+            carried = (
+                _carried(INPUT, getattr(action, self._child).input.value) if action.HasField(self._child) else None
+            )
+            if carried is not None:
+                yield own, action.id, carried
+        status = _carried(STATE, response.customStatus.value)
+        if status is not None:
+            yield own, _STATUS, status
 
 
 def _carried(direction: str, text: str | None, *, again: bool = False) -> Payload | None:

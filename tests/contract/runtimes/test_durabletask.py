@@ -36,6 +36,8 @@ class TestDurabletask(RuntimeContract):
         "result too large": {("produce", "output"): 1},
         "input too large": {("consume", "input"): 1},
         "inputs too large together": {("consume", "input"): 1},
+        "child's input too large": {("", "input"): 1},
+        "status too large": {("", "state"): 1},
     }
 
     @classmethod
@@ -49,6 +51,11 @@ class TestDurabletask(RuntimeContract):
             "input over a cap": cls.spread(CAP_BYTES, 1),
             "input too large": cls.spread(TOO_MUCH, 1, seconds=2),
             "inputs too large together": cls.spread(900_000, 5, seconds=2),
+            "child's input too large": cls.turn_too_large("handing", "input", cls.encoded(produce(TOO_MUCH))),
+            "status too large": cls.turn_too_large(
+                *("showing", "state", cls.status(produce(TOO_MUCH))),
+                Payload("showing", "consume", "input", cls.given_to("consume", ["a"])),
+            ),
             "history": cls.history(),
         }
 
@@ -88,6 +95,18 @@ class TestDurabletask(RuntimeContract):
         step = cls.step("spread", "consume", [produce(n)], None if seconds else n) * times
         ran = () if seconds else (("consume", None),) * times
         return Case("spread", given, said, (*cls.around("spread", given, said), *step), ran)
+
+    @classmethod
+    def status(cls, text: str) -> int:
+        """Bytes of a workflow's status."""
+        return cls.encoded(text)
+
+    @classmethod
+    def turn_too_large(cls, workflow: str, direction: str, size: int, *beside: Payload) -> Case:
+        """The first turn sends a text that is no activity's, which the sidecar does not take."""
+        given = {"n": TOO_MUCH, "seconds": 2}
+        text = Payload(workflow, "", direction, size)
+        return Case(workflow, given, None, (*cls.around(workflow, given, None), text, *beside), ())
 
     @classmethod
     def history(cls) -> Case:

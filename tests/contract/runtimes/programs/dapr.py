@@ -96,6 +96,17 @@ def spread(ctx: Any, given: dict[str, Any]) -> Any:
     return sum(lengths)
 
 
+def handing(ctx: Any, given: dict[str, Any]) -> Any:
+    """Run another workflow with a text of its own."""
+    yield ctx.call_child_workflow("one", input=steps.produce(given["n"]))
+
+
+def showing(ctx: Any, given: dict[str, Any]) -> Any:
+    """Show a text as the status, and run an activity."""
+    ctx.set_custom_status(steps.produce(given["n"]))
+    yield ctx.call_activity("consume", input=["a"])
+
+
 def spread_later(ctx: Any, given: dict[str, Any]) -> Any:
     """Run one activity before."""
     yield ctx.call_activity("produce", input=1)
@@ -103,7 +114,7 @@ def spread_later(ctx: Any, given: dict[str, Any]) -> Any:
     return length
 
 
-WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, spread_later)
+WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, spread_later, handing, showing)
 BY_NAME = {workflow.__name__: workflow for workflow in WORKFLOWS}
 
 

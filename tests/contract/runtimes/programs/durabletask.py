@@ -96,7 +96,18 @@ def spread(ctx: task.OrchestrationContext, given: dict[str, Any]) -> Any:
     return sum(lengths)
 
 
-WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread)
+def handing(ctx: task.OrchestrationContext, given: dict[str, Any]) -> Any:
+    """Run another workflow with a text of its own."""
+    yield ctx.call_sub_orchestrator(one, input=steps.produce(given["n"]))
+
+
+def showing(ctx: task.OrchestrationContext, given: dict[str, Any]) -> Any:
+    """Show a text as the status, and run an activity."""
+    ctx.set_custom_status(steps.produce(given["n"]))
+    yield ctx.call_activity(consume, input=["a"])
+
+
+WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, handing, showing)
 
 
 @contextlib.contextmanager
