@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel.core import handler, payload_cap
+from agent_otel.core.plain import modules_of
 from agent_otel.core.types import Invocation, Step, StepReader
 from agent_otel.integrations.hooks import Flag, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -31,6 +32,8 @@ ENTRY = Integration(
 )
 
 _RUNTIME = "durabletask"
+# Azure's hub, which Microsoft's worker for it is made for: its caps are a quarter of those of a hub of one's own.
+_SCHEDULER, _SCHEDULERS_WORKER = "azure-durable-task-scheduler", "durabletask.azuremanaged."
 _PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_output")
 
 #: The run that the hub names in its request for an activity: its instance has the same id in its next run.
@@ -39,10 +42,14 @@ _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "crea
 
 
 def _worker_made(invocation: Invocation, result: Any, error: Any) -> None:
-    """Read a worker's limit for received messages, and its payload store's limit for one payload, if it has a store."""
+    """Read a worker's limits: for received messages, of its hub, and of its payload store, if it has one."""
     worker = invocation.instance
     if error is not None:
         return
+    if any(module.startswith(_SCHEDULERS_WORKER) for module in modules_of(worker)):
+        for boundary in _PAYLOADS:
+            cap = payload_cap.cap_for(_SCHEDULER, boundary)
+            payload_cap.discover(_RUNTIME, boundary, 0 if cap is None else cap.bytes)
     options = worker._channel_options
     if options is not None and options.max_receive_message_length is not None:
         payload_cap.discover(_RUNTIME, "history", options.max_receive_message_length)

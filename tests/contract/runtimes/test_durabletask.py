@@ -265,6 +265,41 @@ def test_with_a_payload_store_its_limit_is_the_cap(environment: Callable[[str], 
     assert (where["workflow.activity"], where["direction"]) == ("produce", "output")
 
 
+_SCHEDULED = """
+import json
+from durabletask.azuremanaged.client import DurableTaskSchedulerClient
+from durabletask.azuremanaged.worker import DurableTaskSchedulerWorker
+from tests.contract.child import Messages, Telemetry
+from tests.contract.runtimes.programs import durabletask as program
+
+messages, telemetry = Messages(), Telemetry()
+with program.backend() as address:
+    hub = {"host_address": address, "taskhub": "hub", "token_credential": None, "secure_channel": False}
+    with DurableTaskSchedulerWorker(**hub) as worker:
+        worker.add_orchestrator(program.one)
+        worker.add_activity(program.produce)
+        worker.start()
+        tasks = DurableTaskSchedulerClient(**hub)
+        instance = tasks.schedule_new_orchestration("one", input={"activity": "produce", "n": 1_048_575})
+        done = tasks.wait_for_orchestration_completion(instance, timeout=60)
+caps = {m["attributes"]["direction"]: m["sum"] for m in telemetry.metrics() if m["name"].endswith("payload.cap")}
+steps = [span["attributes"] for span in telemetry.spans() if span["name"] == "activity:produce"]
+(step,) = (attributes for attributes in steps if "workflow.payload.utilization" in attributes)
+print(json.dumps([done.serialized_output, caps, step["workflow.payload.utilization"], messages.take()]))
+"""
+
+
+@pytest.mark.shows("000.near_cap")
+def test_azure_s_scheduler_has_smaller_caps(environment: Callable[[str], Environment]) -> None:
+    """Its own worker and client, on the backend in memory, which takes what the scheduler would not."""
+    done = environment("durabletask-azure").run(_SCHEDULED, env={**QUIET, "AGENT_OTEL": "1"}, check=True)
+    said, caps, utilization, messages = json.loads(done.stdout.splitlines()[-1])
+    assert (said, messages) == ("1048575", [])
+    # In turns the worker gets a whole history, at most 4 MiB.
+    assert caps == {"input": 1_048_576, "output": 1_048_576, "history": MESSAGE}
+    assert utilization == 1_048_577 / 1_048_576
+
+
 _OWN = """
 import json
 from tests.contract.child import Telemetry
