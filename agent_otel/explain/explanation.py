@@ -81,8 +81,9 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
     notes = list(source.notes)
     if not breakdown.exact:
         notes.append("A part could not be read, or is estimated: figures are lower bounds.")
-    sizes = _sizes(source, found, breakdown)
-    size = source.steps[-1].bytes if source.steps else total
+    name_of_steps, boundary = _largest_series(source.steps)
+    sizes = [step.bytes for step in source.steps if (step.name, step.boundary) == (name_of_steps, boundary)]
+    sizes = sizes or _sizes(found, breakdown)
     return Explanation(
         name=name,
         kind=source.kind,
@@ -91,7 +92,7 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
         turns=found,
         sizes=sizes,
         steps=source.steps,
-        rooms=_rooms(source, sizes[-1] if sizes else size, sizes),
+        rooms=_rooms(source, boundary, _current(boundary, sizes, total), sizes),
         savings=turns.savings(found) if found else [],
         carried=carried(found, facts),
         window=context_window(model, found, facts),
@@ -115,21 +116,30 @@ class _Counted:
         return chunk
 
 
-def _sizes(source: Source, turns: list[Turn], breakdown: Breakdown) -> list[int]:
-    """Return the payload's size after each turn.
+def _sizes(turns: list[Turn], breakdown: Breakdown) -> list[int]:
+    """Return the size after each turn of a payload that no runtime has recorded.
 
-    Those of a runtime are recorded. For another payload they follow from the bytes of the turns: the payload without
-    the turns behind, and without their share of the texts that stand in it twice.
+    It follows from the bytes of the turns: the payload without the turns behind, and without their share of the texts
+    that stand in it twice.
     """
-    if source.steps:
-        name, boundary = max(((step.name, step.boundary) for step in source.steps), key=_weight(source.steps))
-        return [step.bytes for step in source.steps if (step.name, step.boundary) == (name, boundary)]
     if not turns:
         return []
     ends = list(accumulate(turn.bytes for turn in turns))
     whole = max(1, ends[-1])
     growing = min(breakdown.total_bytes, whole + breakdown.duplicate_bytes)
     return [breakdown.total_bytes - (whole - end) * growing // whole for end in ends]
+
+
+def _largest_series(steps: list[Step]) -> tuple[str, str]:
+    """Return the name and the boundary of the payloads with the largest one; empty texts without a history."""
+    return max(((step.name, step.boundary) for step in steps), key=_weight(steps), default=("", ""))
+
+
+def _current(boundary: str, sizes: list[int], total: int) -> int:
+    """Return the size that takes the room: a state's last one, the largest of results, which are not carried on."""
+    if not sizes:
+        return total
+    return max(sizes) if boundary.endswith("_output") else sizes[-1]
 
 
 def _weight(steps: list[Step]) -> Callable[[tuple[str, str]], int]:
@@ -141,10 +151,12 @@ def _weight(steps: list[Step]) -> Callable[[tuple[str, str]], int]:
     return largest.__getitem__
 
 
-def _rooms(source: Source, size: int, sizes: list[int]) -> list[Room]:
-    """Return the room under the smallest cap of each runtime, or of the source's own runtime; least room first."""
+def _rooms(source: Source, boundary: str, size: int, sizes: list[int]) -> list[Room]:
+    """Return the room under the smallest cap of each runtime, or of the source's own boundary; least room first."""
     found: dict[str, Room] = {}
     for row in payload_caps():
+        if boundary not in ("", row.boundary):
+            continue
         if row.cumulative or row.boundary not in _PAYLOADS or (source.runtime and row.runtime != source.runtime):
             continue
         if source.variant and row.variant != source.variant:

@@ -162,6 +162,23 @@ def test_a_temporal_history_is_decoded(tmp_path: Path, indent: int | None) -> No
     assert sum(range(1, 9)) * WRITTEN == found["breakdown"]["tools"]["search_orders"]
 
 
+def test_the_room_of_results_is_that_of_the_largest(tmp_path: Path) -> None:
+    """A result is not carried on: a small one behind it says nothing of the room."""
+    events = [event(1, "WorkflowExecutionStarted", input=payloads({"a": 1}))]
+    for size in (1_000, 2_000_000, 1_000):
+        events += [
+            event(len(events) + 1, "ActivityTaskScheduled", activityType={"name": "fetch"}, input=payloads(size)),
+            event(len(events) + 2, "ActivityTaskCompleted", result=payloads("x" * size)),
+        ]
+    found = explained(written(tmp_path, {"events": events}))
+    (room,) = found["rooms"]
+    # The largest is 2,000,002 bytes as JSON.
+    assert ("temporal", "activity_output", 2_097_152, 97_150) == (
+        *(room["runtime"], room["boundary"], room["cap_bytes"]),
+        room["left_bytes"],
+    )
+
+
 BAD = {
     "nothing": (b"", "is empty"),
     "blanks": (b" \n\t ", "is empty"),
