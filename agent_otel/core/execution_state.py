@@ -160,11 +160,15 @@ PayloadKind = tuple[str, str | None, str]
 
 
 class PayloadHistory:
-    """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row."""
+    """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row.
 
-    __slots__ = ("refused", "sizes", "utilization")
+    ``last`` are bytes, cap and turns left of the last one.
+    """
+
+    __slots__ = ("last", "refused", "sizes", "utilization")
 
     def __init__(self) -> None:
+        self.last: tuple[int, int | None, int | None] | None = None
         self.sizes: list[int] = []
         self.refused = 0
         self.utilization = 0.0

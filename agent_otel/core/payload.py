@@ -6,6 +6,7 @@ look-up of its execution. ``step_visit`` has the steps that carry payloads.
 
 from __future__ import annotations
 
+import operator
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -139,15 +140,23 @@ def _remember(
     if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
         series.few_turns.record(1)
     track.utilization = utilization = size_bytes / cap_bytes if cap_bytes else 0.0
+    track.last = (size_bytes, cap_bytes, turns_left)
     tracks = execution.tracks
-    if tracks is None or len(tracks) == 1 or all(utilization >= other.utilization for other in tracks.values()):
+    # A list, because another thread may add a payload of another kind meanwhile.
+    nearest = track if tracks is None or len(tracks) == 1 else max(list(tracks.values()), key=_utilization)
+    if utilization < nearest.utilization:
+        execution.carries = nearest.last  # this one may have been nearer before it was compacted
+    else:
         if direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
-        execution.carries = (size_bytes, cap_bytes, turns_left)
+        execution.carries = track.last
         is_turn = not (again or track.refused)  # a retry of a refused payload is none
         if is_turn and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return turns_left
+
+
+_utilization = operator.attrgetter("utilization")
 
 
 def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:

@@ -247,3 +247,25 @@ def test_retries_of_a_refused_payload_are_no_growth(told: Callable[..., Json]) -
         """
     )
     assert counted(report, "agent_otel.workflow.payload.growth") == {"": 400_000}
+
+
+def test_a_tool_shows_the_nearest_of_the_last_payloads_and_none_from_before_a_compaction(
+    told: Callable[..., Json],
+) -> None:
+    report = told(
+        """
+        look = agent_otel.tool(name="look")(lambda: "seen")
+        with agent_otel.execution("run", workflow="w"):
+            agent_otel.payload("x" * 250_000, runtime="mine", direction="output", activity="fetch")
+            for letters in (300_000, 600_000, 900_000, 50_000, 260_000):
+                agent_otel.payload("x" * letters, runtime="mine", direction="state")
+                look()
+        """,
+        caps="mine.payload=1000000",
+    )
+    looks = [span["attributes"] for span in report["spans"] if span["name"] == "execute_tool look"]
+    sizes = [look["workflow.payload.bytes"] for look in looks]
+    # After the compaction, what the tool wrote before is nearer to its cap than the state.
+    assert sizes == [300_000, 600_000, 900_000, 250_000, 260_000]
+    assert [look["workflow.payload.utilization"] for look in looks] == [0.3, 0.6, 0.9, 0.25, 0.26]
+    assert [look.get("workflow.payload.turns_to_cap") for look in looks] == [None, None, 0, None, None]
