@@ -25,7 +25,7 @@ ENTRY = Integration(
     distribution="dbos",
     minimum="2.0",
     tested="2.0 and 3.4, SQLite",
-    uncovered="the inputs of steps, which are not stored",
+    uncovered="inputs of steps, which are not stored; results of other workflows, messages and events that are read",
     sites=(
         Site(
             Candidate(  # 3.1 and later
