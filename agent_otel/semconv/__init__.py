@@ -176,7 +176,7 @@ UTILIZATION: Final = _metric(
     "agent_otel.workflow.payload.utilization", HISTOGRAM, "1", (RUNTIME, WORKFLOW_NAME, DIRECTION),
     "Payload bytes ÷ cap bytes, where there is a cap.", UTILIZATION_BUCKETS)
 PAYLOAD_CAP: Final = _metric("agent_otel.workflow.payload.cap", GAUGE, "By", (RUNTIME, DIRECTION),
-    "The cap that payloads are held against.")
+    "The smallest cap that payloads are held against.")
 PAYLOAD_NEAR_CAP: Final = _metric("agent_otel.workflow.payload.near_cap", COUNTER, "{payload}", _BOUNDARY,
     "Payloads from AGENT_OTEL_PAYLOAD_NEAR_RATIO of their cap up to the cap.")
 PAYLOAD_OVER_CAP: Final = _metric("agent_otel.workflow.payload.over_cap", COUNTER, "{payload}", _BOUNDARY,

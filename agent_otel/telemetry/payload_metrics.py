@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 
 class PayloadSeries:
-    """All series of one boundary: a runtime, a workflow, an activity and a direction."""
+    """All series of one boundary: a runtime, a workflow, an activity and a direction.
+
+    ``caps`` are those of all payloads of the runtime in this direction, of which the gauge has the smallest: a step's
+    result and a workflow's may have different ones.
+    """
 
     __slots__ = (
         "_cap_bytes",
+        "_caps",
         "_metrics",
         "_values",
         "few_turns",
@@ -31,8 +36,11 @@ class PayloadSeries:
         "utilization",
     )
 
-    def __init__(self, metrics: Metrics, runtime: str, workflow: str, activity: str, direction: str) -> None:
+    def __init__(  # noqa: PLR0913, PLR0917 - the labels
+        self, metrics: Metrics, caps: set[int], runtime: str, workflow: str, activity: str, direction: str
+    ) -> None:
         self._metrics = metrics
+        self._caps = caps
         self._cap_bytes = 0
         self._values = (runtime, direction)
         boundary = (runtime, workflow, activity, direction)
@@ -61,7 +69,8 @@ class PayloadSeries:
             self.utilization.add(utilization, exemplar)
         if cap_bytes != self._cap_bytes:
             self._cap_bytes = cap_bytes
-            self._metrics.set(semconv.PAYLOAD_CAP, self._values, cap_bytes)
+            self._caps.add(cap_bytes)
+            self._metrics.set(semconv.PAYLOAD_CAP, self._values, min(tuple(self._caps)))
         if utilization > 1:
             self.over.record(1, exemplar)
         elif utilization >= near_ratio:
@@ -74,6 +83,7 @@ class PayloadMetrics:
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._series: dict[tuple[str, str | None, str | None, str], PayloadSeries] = {}
+        self._caps: dict[tuple[str, str], set[int]] = {}
 
     def series(self, runtime: str, workflow: str | None, activity: str | None, direction: str) -> PayloadSeries:
         """Return the series of a boundary."""
@@ -86,7 +96,8 @@ class PayloadMetrics:
                 limit(semconv.WORKFLOW_NAME, workflow),
                 limit(semconv.ACTIVITY, activity),
             )
-            found = PayloadSeries(self._metrics, *names, direction)
+            caps = self._caps.setdefault((names[0], direction), set())
+            found = PayloadSeries(self._metrics, caps, *names, direction)
             if semconv.OTHER not in names:
                 self._series[key] = found
         return found

@@ -269,3 +269,16 @@ def test_a_tool_shows_the_nearest_of_the_last_payloads_and_none_from_before_a_co
     assert sizes == [300_000, 600_000, 900_000, 250_000, 260_000]
     assert [look["workflow.payload.utilization"] for look in looks] == [0.3, 0.6, 0.9, 0.25, 0.26]
     assert [look.get("workflow.payload.turns_to_cap") for look in looks] == [None, None, 0, None, None]
+
+
+@pytest.mark.parametrize("activities", [(None, "step"), ("step", None)])
+def test_the_gauge_has_the_smallest_cap_of_a_direction(told: Callable[..., Json], activities: Any) -> None:
+    """Of AWS's durable functions a step's result has another cap than a workflow's, 6,291,406 bytes."""
+    report = told(
+        f"""
+        for activity in {activities!r}:
+            agent_otel.payload("x", runtime="aws-durable", workflow="w", activity=activity, direction="output")
+        """,
+        caps="",
+    )
+    assert counted(report, "agent_otel.workflow.payload.cap") == {"output": 262_144}
