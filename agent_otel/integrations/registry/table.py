@@ -340,6 +340,6 @@ INTEGRATIONS = (
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', packages=('temporalio',), sites=(
         Site(Candidate('temporalio.worker._activity', Wrap('_ActivityWorker._handle_start_activity_task', 'activity'), Wrap('_ActivityInboundImpl.execute_activity', 'handler')), adapter='runtimes.temporal'),
         Site(Candidate('temporalio.worker._workflow', Wrap('_WorkflowWorker._handle_activation', 'activating'), Wrap('_WorkflowWorker.__init__', 'workflow_worker'), Wrap('_RunningWorkflow.activate', 'workflow_code')), adapter='runtimes.temporal'),
-        Site(Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')), adapter='runtimes.temporal'),
+        Site(Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.record_activity_heartbeat', 'beating'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')), adapter='runtimes.temporal'),
     )),
 )

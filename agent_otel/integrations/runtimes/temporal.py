@@ -38,8 +38,8 @@ ENTRY = Integration(
     distribution="temporalio",
     minimum="1.20",
     tested="1.20, 1.28 and 1.35, the real server",
-    uncovered="tool calls in workflow code, which replays; signals, updates and failures below the limit; queries, "
-    "memos and heartbeats",
+    uncovered="tool calls in workflow code, which replays; signals, updates, failures and heartbeats below the limit; "
+    "queries and memos; results that another process reports",
     sites=(
         Candidate(
             "temporalio.worker._activity",
@@ -56,6 +56,7 @@ ENTRY = Integration(
         Candidate(
             "temporalio.bridge.worker",
             Wrap("Worker.complete_activity_task", "completing_activity"),
+            Wrap("Worker.record_activity_heartbeat", "beating"),
             Wrap("Worker.complete_workflow_activation", "completing_workflow"),
             Wrap("Worker.validate", "validated"),
             Wrap("encode_completion", "encoded"),
@@ -86,6 +87,15 @@ def _input(invocation: Invocation) -> Payload | None:
 
 def _completing_activity(invocation: Invocation) -> None:
     _completed.set((invocation.arg(0, "comp"), limit_of(invocation.instance)))
+
+
+def _beating(invocation: Invocation) -> None:
+    """Report the details of a heartbeat that the core refuses; it fails the activity then."""
+    step = step_handler.current_step()
+    carried = payload_of(OUTPUT, invocation.arg(0, "comp").details)
+    refused = refusal_of(carried, limit_of(invocation.instance))
+    if step is not None and carried is not None and refused is not None:
+        _report(step, carried._replace(kind="heartbeat"), refused)
 
 
 def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
@@ -201,6 +211,7 @@ def _workflow_worker_made(invocation: Invocation) -> None:
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
 handler = Hook(lambda _: step_handler.step_started())
 completing_activity = Hook(_completing_activity)
+beating = Hook(_beating)
 activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
 workflow_code = Hook(lambda _: True, within=Flag(observer.muted))

@@ -325,12 +325,13 @@ def test_the_server_s_own_limit_is_the_cap(environment: Callable[[str], Environm
 
 @pytest.mark.shows("000.refused_for_ever")
 def test_what_is_sent_elsewhere_may_be_refused_too(environment: Callable[[str], Environment], tmp_path: Path) -> None:
-    """The answer to an update, a signal to another workflow, and failures: the server takes no larger ones."""
+    """Answers to updates, signals to another workflow, failures, and heartbeats: the server takes no larger ones."""
     n = 70_000
     asked = {"n": n, "seconds": 4}
     with starting.or_skip(temporal.server(**{"limit.blobSize.error": 64 * 1024})) as server:
         cases = {name: Case(name, asked, None, (), ()) for name in ("updated", "signalling", "failing")}
         cases["retried"] = Case("retried", {"activity": "explode", "n": n}, None, (), ())
+        cases["one"] = Case("one", {"activity": "beat", "n": n}, None, (), ())
         plan = {
             "engine": {"address": server.address},
             "integrations": [],
@@ -347,10 +348,12 @@ def test_what_is_sent_elsewhere_may_be_refused_too(environment: Callable[[str], 
         "signalling": {("", "input")},
         "failing": {("", "output")},
         "retried": {("explode", "output")},  # of two attempts one, because the server does not retry it
+        "one": {("beat", "output")},
     }
     assert [refused["retried"]["explode", "output"], refused["updated"]["", "output"] > 1] == [1, True]
+    assert refused["one"]["beat", "output"] == 1
     sizes = {name: TestTemporal.counted(runs, name, "payload.size")[next(iter(places[name]))] for name in cases}
-    assert sizes["updated"] == Lowered.encoded(produce(n))
+    assert sizes["updated"] == sizes["one"] == Lowered.encoded(produce(n))
     assert sizes["signalling"] == Lowered.encoded(asked) + Lowered.encoded(produce(n))  # and the workflow's input
     for name in ("failing", "retried"):  # with the stack trace
         assert Lowered.encoded(produce(n)) < sizes[name] < Lowered.encoded(produce(n)) + 4_096

@@ -67,6 +67,13 @@ def join(letter: str, text: str) -> int:
 
 
 @activity.defn
+async def beat(n: int) -> None:
+    """Send so many letters with a heartbeat, and wait until it is cancelled."""
+    activity.heartbeat(steps.produce(n))
+    await asyncio.sleep(60)
+
+
+@activity.defn
 def explode(n: int) -> str:
     """Fail with so many letters."""
     raise ApplicationError("no", steps.produce(n), type="TooMuch")
@@ -268,7 +275,7 @@ WORKFLOWS = (
     *(One, Retried, Parallel, Turns, Feeding, Returning, Local, Continuing, Parent, Searching),
     *(Updated, Signalling, Failing),
 )
-ACTIVITIES = (produce, produce_later, consume, flaky, broken, use_tool, linger, join, explode)
+ACTIVITIES = (produce, produce_later, consume, flaky, broken, use_tool, linger, join, beat, explode)
 
 
 class Hub:
