@@ -18,7 +18,7 @@ from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import patching, stores
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.runtimes.langgraph_names import kind_of, namespace, node_of, note_task
+from agent_otel.integrations.runtimes.langgraph_names import is_beside, kind_of, namespace, node_of, note_task
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -85,11 +85,11 @@ _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 class _Saving:
     """Totals of the payloads that one call of a saver's method has serialised so far."""
 
-    __slots__ = ("blobs", "inline", "items", "saver", "seen", "serializing", "sizes", "whole")
+    __slots__ = ("blobs", "inline", "is_beside", "items", "saver", "seen", "serializing", "sizes", "whole")
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
-        self.seen = False
+        self.seen = self.is_beside = False
         self.blobs = 0
         #: Of these, the bytes of each value, in the order in which the saver serialised them.
         self.sizes: list[int] = []
@@ -163,6 +163,7 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
     stored = channels
     if not saving.whole:
         stored = {name: of for name, of in channels.items() if name in new_versions or (saving.inline and is_text(of))}
+    saving.is_beside = is_beside(config)
     _report(saving, STATE, config, None, stored, kind_of(config, channels, metadata, new_versions), error)
 
 
@@ -173,10 +174,12 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
     if not saving.seen:
         return
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
-    node = node_of(invocation.arg(2, "task_id"), invocation.arg(3, "task_path") or "")
+    path = invocation.arg(3, "task_path") or ""
+    node = node_of(invocation.arg(2, "task_id"), path)
     if len(saving.sizes) == len(writes) and (variant := _variant(saving)) in _ONE_DOCUMENT_EACH:
         saving.items = [(size, variant) for size in saving.sizes]
-    kind, stored = namespace(config), _by_channel(writes)
+    saving.is_beside = is_beside(config, path)
+    kind, stored = namespace(config, path), _by_channel(writes)
     if saving.items:
         items = [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)]
         for item in items[:-1]:
@@ -210,7 +213,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
     _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
-    carried = Payload(direction, size, value=stored, kind=kind)
+    carried = Payload(direction, size, value=stored, kind=kind, is_appended=saving.is_beside)
     step_handler.payload(step, carried, refused=refused)
 
 

@@ -6,14 +6,16 @@ import re
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import listed, text
+from agent_otel.core.plain import fields, listed, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from agent_otel.core.types import Invocation
 
 _PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
+_SENT = re.compile(r"(?:~~\d{10})?~__pregel_push, (\d{10})(?:, \w+)?")
+_MOST_BESIDE = 4
 # Prefixes of the channels that start a node; older versions have one for each way to start it.
 _TRIGGERS = ("branch:", "start:", "__start__")
 _SENDS = "__pregel_tasks"
@@ -21,10 +23,30 @@ _SENDS = "__pregel_tasks"
 _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
 
 
-def namespace(config: Mapping[str, Any]) -> str:
-    """Return the path to a subgraph, without the ids of its runs."""
+def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
+    """Return the path to a subgraph without the ids of its runs, with the numbers of tasks that run side by side."""
     path = text(config["configurable"].get("checkpoint_ns")) or ""
-    return "|".join(part.partition(":")[0] for part in path.split("|")) if ":" in path else path
+    if ":" in path:
+        path = "|".join(part.partition(":")[0] for part in path.split("|"))
+    return " ".join((path, *map(str, _numbers(config, task_path))))
+
+
+def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
+    """Return true for one of so many tasks side by side that their payloads would push out those of the graph."""
+    return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
+
+
+def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
+    """Yield the numbers of the tasks that a node has sent: that of the subgraph's run, and of the task that writes.
+
+    Such tasks run in one step, and their payloads are no turns of one another.
+    """
+    task = fields(config.get("metadata")).get("langgraph_path")
+    if type(task) is tuple and len(task) > 1 and type(task[1]) is int:
+        yield task[1]
+    sent = _SENT.fullmatch(task_path)
+    if sent is not None:
+        yield int(sent[1])
 
 
 def kind_of(

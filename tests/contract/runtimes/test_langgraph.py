@@ -195,6 +195,14 @@ class TestLangGraph(_Savers):
             "delta exit": _other("delta", {"messages": 1, "raw": 0}, _payloads("delta", 2, grow=3), durability="exit"),
         }
         if sys.version_info >= (3, 11):  # and sqlite3.Connection.setlimit
+            found["swarm"] = _other(
+                "swarm",
+                {"messages": 1, "raw": 3},
+                # Three of the graph, and three of each run.
+                _payloads("swarm", 12, __start__=4, one=3, work=3),
+                sizes=[700_000, 1_100_000, 1_500_000],
+                saver="limited",
+            )
             found["dies"] = _other(
                 "dies",
                 ["DataError: string or blob too big"] * 2,
@@ -239,6 +247,13 @@ class TestLangGraph(_Savers):
             assert said["workflow.payload.largest_tool"] == "search"
             assert said["workflow.payload.largest_tool_bytes"] == pytest.approx(2 * _letters(turn, LETTERS), rel=0.001)
             assert said["workflow.payload.amplification"] == pytest.approx(2, rel=0.01)
+
+    @pytest.mark.parametrize("metric", ["growth", "few_turns_left"])
+    def test_runs_side_by_side_are_no_turns(self, runs: Runs, metric: str) -> None:
+        """Each has a state and a text of its own, under a limit of 2 MiB: none grows."""
+        if "swarm" not in self.cases():
+            pytest.skip("no limit to set")
+        assert +self.numbers(runs, "swarm", metric) == {}
 
     def test_a_refused_checkpoint_has_been_told_before(self, runs: Runs) -> None:
         """From 0.8 of the cap on: after the tools and after the model of the ninth turn and of the tenth."""

@@ -12,6 +12,7 @@ import os
 import pickle
 import sqlite3
 import tempfile
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -287,6 +288,29 @@ def outer(given: Json) -> Any:
     return graph
 
 
+def swarm(given: Json) -> Any:
+    """Three runs of a graph side by side; the longer the text, the later it comes."""
+
+    def work(state: State) -> Json:
+        time.sleep(state["turns"] / 4)
+        return {"report": produce(state["n"])}
+
+    def one(state: Any, config: RunnableConfig) -> Json:
+        inner.invoke(state, config)
+        return {"raw": [{"result": "a"}]}
+
+    within = StateGraph(State)
+    within.add_node("work", work)
+    within.add_edge(START, "work")
+    inner = within.compile()
+    graph = StateGraph(State)
+    graph.add_node("one", one)
+    sizes = enumerate(given["sizes"])
+    sent = [Send("one", {**_start(given), "turns": number, "n": n}) for number, n in sizes]
+    graph.add_conditional_edges(START, lambda _: sent, ["one"])
+    return graph
+
+
 def fan(_: Json) -> Any:
     """Two nodes at once, and one that waits for both."""
     graph = StateGraph(State)
@@ -387,7 +411,7 @@ async def arun(app: Any, given: Json, config: Any) -> Json:
     return _summary(await app.ainvoke(_start(given), config))
 
 
-GRAPHS = {"outer": outer, "fan": fan, "asking": asking, "forked": growing, "delta": delta}
+GRAPHS = {"outer": outer, "swarm": swarm, "fan": fan, "asking": asking, "forked": growing, "delta": delta}
 
 
 @contextlib.contextmanager
