@@ -47,6 +47,8 @@ _TOO_LARGE = re.compile(r"payload size must be less than or equal to (\d+) bytes
 _INVOKE_CAP = "chained-invoke"
 # The SDK numbers their names.
 _BRANCHES = ("ParallelBranch", "MapIteration")
+# Branches of an invocation whose payloads have turns of their own; those of more would push out the others.
+_MOST_BRANCHES = 4
 
 # Executions whose input has been counted, the last few: an invocation that fails before its first checkpoint is made
 # again with the same.
@@ -103,12 +105,24 @@ class _Hooks:
 
     def __init__(self, execution: str) -> None:
         self.execution = execution
+        #: The number of the branch that a context is or is in. Branches run side by side: none is another's next turn.
+        self._branches: dict[str, int] = {}
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_start(self, info: Any) -> None:
         """Run before a step's function, or that of a context with steps in it, in its thread."""
         if info.operation_type.value == "STEP":
             _enter(self, info)
+        elif info.sub_type in _BRANCHES:
+            self._branches.setdefault(info.operation_id, len(self._branches))
+        elif info.parent_id in self._branches:
+            self._branches[info.operation_id] = self._branches[info.parent_id]
+
+    def _in_branch(self, carried: Payload | None, info: Any) -> Payload | None:
+        branch = self._branches.get(info.operation_id, self._branches.get(info.parent_id))
+        if carried is None or branch is None:
+            return carried
+        return carried._replace(kind=str(branch), is_appended=branch >= _MOST_BRANCHES)
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_end(self, info: Any) -> None:
@@ -123,7 +137,7 @@ class _Hooks:
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
-        carried = _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result)
+        carried = self._in_branch(_carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result), info)
         outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
             step_handler.payload(_step(self.execution, info), carried)

@@ -217,3 +217,36 @@ class TestAwsDurableBesideItsOwnTracing(TestAwsDurable):
         (refused,) = (s for s in runs.on["cases"]["refused"]["spans"] if s["name"] == "workflow_payload oversized")
         assert refused["attributes"]["workflow.payload.rejected"] is True
         assert refused["attributes"]["error.type"] == "CheckpointError"
+
+
+_SIDE_BY_SIDE = """
+import json, time
+from aws_durable_execution_sdk_python import durable_execution
+from aws_durable_execution_sdk_python_testing import DurableFunctionTestRunner
+from tests.contract.child import Messages, Telemetry
+messages, telemetry = Messages(), Telemetry()
+
+def produce(number):
+    time.sleep(number / 4)
+    return "a" * 60_000 * number
+
+@durable_execution
+def handler(event, context):
+    def each(branch, number, index, items):
+        return branch.step(lambda _: produce(number), name="produce")
+    return sum(len(text) for text in context.map([1, 2, 3], each, name="all").get_results())
+
+with DurableFunctionTestRunner(handler=handler) as runner:
+    done = runner.run(input="{}")
+metrics = telemetry.metrics()
+steps = [m for m in metrics if m["attributes"].get("workflow.activity") == "produce"]
+sizes = [m["sum"] for m in steps if m["name"].endswith("payload.size")]
+turns = [m["name"] for m in metrics if m["name"].endswith((".growth", ".few_turns_left")) and m["sum"]]
+print(json.dumps([done.result, sizes, turns, messages.take()]))
+"""
+
+
+def test_branches_side_by_side_are_no_turns(environment: Callable[[str], Environment]) -> None:
+    """60, 120 and 180 kB under a cap of 256 KiB are no payload that meets it in the next turn."""
+    done = environment("aws-durable").run(_SIDE_BY_SIDE, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == ["360000", [360_006], [], []]
