@@ -249,7 +249,7 @@ SERIALISED = {
     "google_adk_sessions": {"appended", "bound", "read", "requested", "result", "validated"},
     "hatchet": {"step_run"},
     "inngest": {"received"},
-    "langgraph": {"savers", "writing"},
+    "langgraph": {"savers", "serializers", "writing"},
     "langgraph_aws": {"put_item", "put_object"},
     "langgraph_cosmosdb": {"encoded"},
     "langgraph_mongodb": {"savers"},
@@ -261,7 +261,7 @@ SERIALISED = {
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "strands_sessions": {"appended", "loaded", "messages", "put", "read", "written"},
     "temporal": {
-        *("activating", "activity", "completing_activity", "completing_workflow", "encoded", "handler"),
+        *("activating", "activity", "beating", "completing_activity", "completing_workflow", "encoded", "handler"),
         *("validated", "workflow_code", "workflow_worker"),
     },
 }
