@@ -6,6 +6,7 @@ use it without them, because a window that a reader chooses is not a number of s
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 LE: Final = "le"
 #: Time before a window in which a series is searched that the window may have begun with.
 MEMORY: Final = "1h"
+#: Steps of a subquery over a window: none is shorter than a usual scrape interval, but in windows with few of these.
+_MOST_STEPS: Final = 60
+_LEAST_STEPS: Final = 4
+_SCRAPE_SECONDS: Final = 15
 
 
 def selector(series: str, matchers: Iterable[str] = ()) -> str:
@@ -33,7 +38,21 @@ def selector(series: str, matchers: Iterable[str] = ()) -> str:
     return f"{series}{{{chosen}}}" if chosen else series
 
 
-def gained(counter: str, window: str, memory: str = MEMORY, began: str = "", unknown: str = "") -> str:
+@dataclass(frozen=True)
+class Process:
+    """The start time of a counter's process: its selector, the window in seconds, the labels that it lacks."""
+
+    start: str
+    seconds: float
+    own: tuple[str, ...]
+
+    @property
+    def matching(self) -> str:
+        """The modifier that matches a counter with the start time of its process."""
+        return f"ignoring ({', '.join(self.own)})"
+
+
+def gained(counter: str, window: str, memory: str = MEMORY, process: Process | None = None) -> str:
     """Return an expression for the increase of a counter, or of a histogram's bucket, in a window, per series.
 
     ``increase`` alone is wrong in four cases. It ignores the first value of a series, and a worker's first event is
@@ -43,16 +62,32 @@ def gained(counter: str, window: str, memory: str = MEMORY, began: str = "", unk
 
     The expression takes the first of these that applies:
 
-      - the whole value of a series, when its process ``began`` in the window (an operator with its operand);
-      - the difference of the last values in the window and before it, where a new series had 0 before it;
-      - ``increase``, when a counter was reset in the window, or for a new series of an ``unknown`` process (an operator
-        with its operand): it may have counted before the window.
+      - the whole value of a series, when its ``process`` began in the window and has exposed it: a series may also be
+        that of the process before it, whose value is none of this one's;
+      - the difference of the last values in the window and before it, where a new series had 0 before it. A series
+        that is below its value before the window, without a reset in the window, is a new one;
+      - ``increase``, when a counter was reset in the window, or for a new series of a process that has run for longer
+        than the window and was not scraped before: it may have counted before the window.
     """
     now, before = f"last_over_time({counter}[{window}])", f"last_over_time({counter}[{memory}] offset {window})"
     reset = f"unless resets({counter}[{window}]) > 0"
-    whole = f"  {now}\n    {began}\n    {reset}\nor\n" if began else ""
-    new = f"0 * {now}" + (f" {unknown}" if unknown else "")
-    return f"{whole}  {now}\n    - ({before} or {new}) >= 0\n    {reset}\nor\n  increase({counter}[{window}])"
+    whole, new = "", f"0 * {now}"
+    if process is not None:
+        began = f"last_over_time({process.start}[{window}])"
+        since, matching = f"time() - {process.seconds:g}", process.matching
+        exposed = f"last_over_time(timestamp({counter})[{window}:{_step(process.seconds)}s])"
+        whole = f"  {now}\n    and {exposed} >= {matching} group_left () ({began} > {since})\n    {reset}\nor\n"
+        # A process that was up without the series had 0, whatever a process before it had counted.
+        before = f"({counter} offset {window} or {before} unless {matching} {process.start} offset {window})"
+        scraped_before = f"last_over_time({process.start}[{memory}] offset {window})"
+        new += f" unless {matching} ({began} <= {since} unless {scraped_before})"
+    difference = f"  {now}\n    - ({before} <= {now} or {new})\n    {reset}"
+    return f"{whole}{difference}\nor\n  increase({counter}[{window}])"
+
+
+def _step(window_seconds: float) -> int:
+    most, least = (math.ceil(window_seconds / steps) for steps in (_LEAST_STEPS, _MOST_STEPS))
+    return max(min(_SCRAPE_SECONDS, most), least)
 
 
 def total(labels: Iterable[str], expression: str) -> str:
@@ -138,12 +173,8 @@ class Query:
         memory = self.thresholds.counter_memory
         if counter.own is None:
             return gained(str(counter), window, memory)
-        start, matching = self.counter(semconv.PROCESS_START), f"ignoring ({', '.join(counter.own)})"
-        began_at, since = f"last_over_time({start}[{window}])", f"time() - {seconds(window):g}"
-        scraped_before = f"last_over_time({start}[{memory}] offset {window})"
-        began = f"and {matching} {began_at} > {since}"
-        unknown = f"unless {matching} ({began_at} <= {since} unless {scraped_before})"
-        return gained(str(counter), window, memory, began, unknown)
+        process = Process(str(self.counter(semconv.PROCESS_START)), seconds(window), counter.own)
+        return gained(str(counter), window, memory, process)
 
     def events(self, name: str, counter: Selector, window: str, *attributes: str) -> Recording:
         """Record the number of events of a counter in a window, by these attributes."""

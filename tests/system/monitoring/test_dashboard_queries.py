@@ -93,6 +93,7 @@ _CASES = {
     "8x120": 0,
     "8x100 2x19": 2,  # a restart
     "4x70 _x40 9x9": 5,  # not scraped for a while, and not new
+    "5x70 stale _x29 2x19": 2,  # of a new process of the same name, which counted first in the half hour
     "_x100 3x9 2x10": 2,  # new, and restarted: `increase` does not know of the first 3
 }
 
