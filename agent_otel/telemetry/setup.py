@@ -82,6 +82,7 @@ class Telemetry:
         "payloads",
         "settings",
         "sinks",
+        "started",
         "tracer",
     )
 
@@ -98,6 +99,8 @@ class Telemetry:
         labelled = [Labelled(sink, names, values) for sink in sinks] if names else sinks
         metrics = Metrics([*labelled], chosen.large_result_bytes, chosen.remedies)
         self._by_values: dict[tuple[str, ...], Telemetry] = {}
+        #: When this process began to count, in epoch seconds.
+        self.started = time.time()
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
@@ -114,7 +117,17 @@ class Telemetry:
             found = Telemetry(self.settings, self.tracer, self.sinks, values)
             found.args_key = self.args_key
             found = self._by_values.setdefault(values, found)
+            # The rules match a counter with the start time that has the same labels.
+            found.metrics.set(semconv.PROCESS_START, (), self.started)
         return found
+
+    def begin_anew(self, sink: Sink) -> None:
+        """Record on a sink that the counts begin now, for each set of label values in use."""
+        self.started = time.time()
+        names = tuple(name for name, _ in self.settings.labels)
+        for values in {() if self.labels is None else self.labels.fixed, *self._by_values}:
+            labelled = Labelled(sink, names, values) if names else sink
+            labelled.series(semconv.PROCESS_START, ()).record(self.started)
 
 
 def _args_key(chosen: Settings) -> bytes:
@@ -208,7 +221,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     made = Telemetry(chosen, tracer, sinks)
     metrics = made.metrics
     metrics.announce(chosen.limits)
-    metrics.set(semconv.PROCESS_START, (), time.time())
+    metrics.set(semconv.PROCESS_START, (), made.started)
     expendable = "true" if chosen.scales_to_zero else ""
     metrics.set(semconv.BUILD_INFO, (__version__, platform.python_version(), expendable), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
@@ -270,7 +283,8 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
 def _begin_anew(provider: object, sink: Sink) -> None:
     """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
     forked.forget_counts(provider)
-    sink.series(semconv.PROCESS_START, ()).record(time.time())
+    if resolved is not None:
+        resolved.begin_anew(sink)
 
 
 def _own(provider: object) -> None:

@@ -479,7 +479,9 @@ def started():
     data = json.JSONDecoder().raw_decode(said[said.index("{"):])[0]
     found = data["resource_metrics"][0]["scope_metrics"][0]["metrics"]
     by_name = {one["name"]: one["data"]["data_points"] for one in found}
-    return by_name["agent_otel.process.start_time"][0]["value"]
+    return {
+        tuple(point["attributes"].items()): point["value"] for point in by_name["agent_otel.process.start_time"]
+    }
 
 search("a")
 time.sleep(0.1)
@@ -492,13 +494,21 @@ if os.fork() == 0:
     os._exit(0)
 os.close(theirs)
 said = open(ours).read()
-print(json.dumps([started() >= forked_at]))
+print(json.dumps([[labels, at >= forked_at] for labels, at in started().items()]))
 sys.stdout.flush()
 os._exit(0)
 """
 
 
-def test_the_counts_of_a_forked_child_begin_with_it(environment: Callable[[str], Environment]) -> None:
-    env = {"AGENT_OTEL": "1", "OTEL_METRICS_EXPORTER": "console", "OTEL_TRACES_EXPORTER": "none"}
+@pytest.mark.parametrize(("given", "labels"), [("", []), ("team=search", [["team", "search"]])])
+def test_the_counts_of_a_forked_child_begin_with_it(
+    environment: Callable[[str], Environment], given: str, labels: list[list[str]]
+) -> None:
+    env = {
+        "AGENT_OTEL": "1",
+        "AGENT_OTEL_LABELS": given,
+        "OTEL_METRICS_EXPORTER": "console",
+        "OTEL_TRACES_EXPORTER": "none",
+    }
     child = environment("bare").run(_FORKING, env=env, check=True)
-    assert json.loads(child.stdout.splitlines()[0]) == [True]
+    assert [[labels, True]] == json.loads(child.stdout.splitlines()[0])

@@ -64,6 +64,26 @@ def test_values_come_from_the_setting_the_execution_and_the_baggage(environment:
     assert total.endswith('team="search",tenant="acme"} 1.0')
 
 
+_STARTED = """
+import json, prometheus_client
+call("search", "x")
+with agent_otel.execution("run", labels={"tenant": "acme"}):
+    call("search", "x")
+found = [sample for metric in prometheus_client.REGISTRY.collect() for sample in metric.samples
+         if sample.name == "agent_otel_process_start_time_seconds"]
+print(json.dumps([sorted(sample.labels["tenant"] for sample in found), len({sample.value for sample in found}),
+                  {sample.labels["team"] for sample in found} == {"search"}]))
+"""
+
+
+def test_each_set_of_values_has_the_start_of_the_process(environment: Callable[[str], Environment]) -> None:
+    """The rules compare a counter with the start time that has the same labels."""
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "team=search,tenant"}
+    child = environment("bare").run(CALL + _STARTED, env=env, check=True)
+
+    assert [["", "acme"], 1, True] == json.loads(child.stdout)
+
+
 _MANY = """
 import prometheus_client
 for number in range(10_000):
