@@ -16,7 +16,7 @@ from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
 from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import captured_content, remedy_hooks
-from agent_otel.telemetry import providers
+from agent_otel.telemetry import providers, setup
 
 if TYPE_CHECKING:
     from agent_otel.settings import Settings
@@ -42,7 +42,7 @@ def _sinks(chosen: Settings) -> None:
         importlib.import_module("agent_otel.telemetry.sinks.prometheus").prepare(chosen)
     if chosen.prometheus_port and chosen.metrics != "off":
         exposition = importlib.import_module("agent_otel.telemetry.metrics_server")
-        exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port)
+        exposition.endpoint.open(chosen.prometheus_host, chosen.prometheus_port, setup.unpublished)
 
 
 def _otel_sink(_: str = "") -> None:

@@ -79,6 +79,10 @@ def say_unmatched(integration: Integration, version: str | None, why: str) -> No
     if version is None or integration.is_disabled(settings.current().disabled_integrations):
         return
     report_integration(integration.name, version, semconv.UNMATCHED)
+    if settings.current().prometheus_port:  # perhaps nothing else is measured here that would open the port
+        from agent_otel.integrations import preload  # noqa: PLC0415
+
+        preload.load()
     known = integration.tested or f"{integration.minimum} and later"
     errors.warn_once(
         f"unmatched {integration.distribution}",

@@ -19,14 +19,20 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import prometheus_client
 from prometheus_client import multiprocess
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from agent_otel._internal import errors, fork
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.metrics_core import Metric as Family
+
+    from agent_otel.semconv.types import Metric
+
+    #: Returns gauges of value 1, with label values, that are not in the registry yet.
+    Unpublished = Callable[[], list[tuple[Metric, tuple[str, ...]]]]
 
 _RETRY_SECONDS = 1.0
 _POLL_SECONDS = 0.5
@@ -72,9 +78,22 @@ class _Registry(Collector):
     `destinations` searches for closures over the registry itself; this keeps it from detecting our own application.
     """
 
+    def __init__(self, unpublished: Unpublished) -> None:
+        self._unpublished = unpublished
+
     def collect(self) -> Iterator[Family]:
-        """Yield the registry's metrics."""
-        yield from prometheus_client.REGISTRY.collect()
+        """Yield the registry's metrics and those that are unpublished, by which an idle process is seen."""
+        names = set()
+        for family in prometheus_client.REGISTRY.collect():
+            names.add(family.name)
+            yield family
+        waiting: dict[str, GaugeMetricFamily] = {}
+        for metric, values in self._unpublished():
+            name = metric.prometheus_name
+            if name not in waiting:
+                waiting[name] = GaugeMetricFamily(name, metric.meaning, labels=metric.prometheus_labels)
+            waiting[name].add_metric(values, 1)
+        yield from (family for name, family in waiting.items() if name not in names)
 
     def restricted_registry(self, names: list[str]) -> Any:
         """Return the part of the registry that a scrape selects by ``name[]``."""
@@ -91,6 +110,7 @@ class _Endpoint:
     def __init__(self) -> None:
         self._address: tuple[str, int] | None = None
         self._error: Exception | None = None
+        self._unpublished: Unpublished = list
         self._is_used = False
         self._server: _Server | None = None
         self._binding = threading.Lock()
@@ -99,10 +119,10 @@ class _Endpoint:
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_parent=self._after_fork_in_parent)
 
-    def open(self, host: str, port: int) -> None:
-        """Serve the registry, as soon as the port is free."""
+    def open(self, host: str, port: int, unpublished: Unpublished = list) -> None:
+        """Serve the registry and what is ``unpublished``, as soon as the port is free."""
         if self._address is None:
-            self._address = (host, port)
+            self._address, self._unpublished = (host, port), unpublished
             self._bind()
             try:
                 self._start()
@@ -131,7 +151,7 @@ class _Endpoint:
 
     def _try(self, host: str, port: int) -> None:
         try:
-            registry: Any = _Registry()
+            registry: Any = _Registry(self._unpublished)
             if _is_multiprocess():
                 registry = prometheus_client.CollectorRegistry()
                 multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]

@@ -25,6 +25,7 @@ from agent_otel.telemetry.tool_metrics import Metrics
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
 
+    from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
     from agent_otel.telemetry.sinks.base import Sink
 
@@ -197,6 +198,20 @@ def integrations() -> dict[str, list[str]]:
     return targets
 
 
+def unpublished() -> list[tuple[Metric, tuple[str, ...]]]:
+    """Return the gauges of value 1, with label values, that the first call publishes; none after it."""
+    if resolved is not None:
+        return []
+    found = [
+        (semconv.INSTRUMENTATION_INFO, (name, version, target)) for (name, target), version in [*_integrations.items()]
+    ]
+    return [(semconv.BUILD_INFO, _build(settings.current())), *found]
+
+
+def _build(chosen: Settings) -> tuple[str, ...]:
+    return __version__, platform.python_version(), "true" if chosen.scales_to_zero else ""
+
+
 def flush(seconds: float) -> bool:
     """Flush the owned providers; return False when they do not finish within ``seconds``."""
     return _flusher is None or _flusher.flush(seconds)
@@ -222,8 +237,7 @@ def _resolve(chosen: Settings) -> Telemetry:
     metrics = made.metrics
     metrics.announce(chosen.limits)
     metrics.set(semconv.PROCESS_START, (), made.started)
-    expendable = "true" if chosen.scales_to_zero else ""
-    metrics.set(semconv.BUILD_INFO, (__version__, platform.python_version(), expendable), 1)
+    metrics.set(semconv.BUILD_INFO, _build(chosen), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
     destinations.say(__version__, dict(_integrations), spans, where)
     if chosen.status_file:

@@ -11,6 +11,7 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING
 
+from agent_otel import __version__
 from tests.patience import Deadline
 from tests.system.engines.starting import free_port
 from tests.system.processes.test_servers import _GUNICORN, _TOOL, _WSGI, _get
@@ -38,17 +39,65 @@ def _wait_for(holds: Callable[[], object]) -> None:
         time.sleep(0.1)
 
 
-def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -> None:
-    bare = environment("openai-agents")
-    port = free_port()
+def _series(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.startswith("agent_otel_")]
+
+
+def _idle(environment: Environment, port: int, module: str) -> list[str]:
+    """Return this package's series of a process that has imported a module, and calls nothing."""
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
-    with bare.start(
-        str(bare.python), "-c", "import agents.tool, time\nprint(flush=True)\ntime.sleep(600)", env=env
-    ) as child:
+    program = f"import {module}, time\nprint(flush=True)\ntime.sleep(600)"
+    with environment.start(str(environment.python), "-c", program, env=env) as child:
         assert child.stdout is not None
         child.stdout.readline()
-
         _wait_for(lambda: "python_info" in _scraped(port))
+        return _series(_scraped(port))
+
+
+def test_an_idle_process_is_scraped(environment: Callable[[str], Environment]) -> None:
+    """A deployment without traffic reports: AgentTelemetryGone stays quiet."""
+    idle = environment("openai-agents")
+    series = _idle(idle, free_port(), "agents.tool")
+
+    version = idle.run("import platform; print(platform.python_version())", check=True).stdout.strip()
+    assert f'agent_otel_build_info{{python="{version}",scales_to_zero="",version="{__version__}"}} 1.0' in series
+    assert any(line.startswith('agent_otel_instrumentation_info{integration="openai-agents"') for line in series)
+
+
+def test_a_framework_that_cannot_be_measured_is_told_without_any_call(
+    environment: Callable[[str], Environment],
+) -> None:
+    """Of such a framework no call is seen, and AgentIntegrationUnmatched fires all the same."""
+    series = _idle(environment("strands-0.2"), free_port(), "strands")
+
+    assert 1 == sum(line.startswith("agent_otel_build_info{") for line in series)
+    assert 'agent_otel_instrumentation_info{integration="strands",target="unmatched",version="0.2.1"} 1.0' in series
+
+
+_FIRST_CALL = """
+import agents.tool, json, sys, time, urllib.request
+import agent_otel
+
+def infos():
+    text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics", timeout=10).read().decode()
+    return sorted(line for line in text.splitlines() if line.startswith("agent_otel_") and "_info{" in line)
+
+before = infos()
+with agent_otel.tool_call("search", {}) as call:
+    call.result("x")
+print(json.dumps([before, infos()]))
+"""
+
+
+def test_the_first_call_publishes_the_same_once(environment: Callable[[str], Environment]) -> None:
+    port = str(free_port())
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": port, "AGENT_OTEL_SCALES_TO_ZERO": "1"}
+    child = environment("openai-agents").run(_FIRST_CALL, port, env=env, check=True)
+    before, after = json.loads(child.stdout)
+
+    assert before == after
+    (build,) = (line for line in before if line.startswith("agent_otel_build_info{"))
+    assert 'scales_to_zero="true"' in build
 
 
 _SUBINTERPRETER = """
