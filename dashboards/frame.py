@@ -12,7 +12,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.rule_types import COMPONENT, JOB
 from agent_otel.semconv.types import HISTOGRAM, prometheus_label
 from dashboards.links import HEALTH, JAEGER, TEMPO, Link, keep_variables, to_dashboard
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 TAG = "agent-otel"
 #: The last model of Classic dashboards; every Grafana from 9 on takes it.
 SCHEMA_VERSION = 42
-FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+FIRING = f'ALERTS{{component="{COMPONENT}",alertstate="firing"}}'
 #: The moments at which an alert begins to fire. Of an alert that fires for hours, Grafana would paint each minute.
 BEGINNING = f"{FIRING} unless {FIRING} offset $__interval"
 

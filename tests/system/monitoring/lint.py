@@ -24,7 +24,7 @@ UNITS = {"binBps", "bytes", "currencyUSD", "locale", "ops", "percentunit", "s", 
 _PROMETHEUS = {"type": "prometheus", "uid": "${datasource}"}
 _TEMPO = {"type": "tempo", "uid": "${traces}"}
 #: What Grafana reads of an annotation of Prometheus and its types do not have.
-_FIRING = 'ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+_FIRING = 'ALERTS{component="agent_otel",alertstate="firing"}'
 _BEGINNING = f"{_FIRING} unless {_FIRING} offset $__interval"
 _ANNOTATION = {"expr", "step", "textFormat", "titleFormat"}
 #: What Grafana reads of a variable of intervals and its types do not have.

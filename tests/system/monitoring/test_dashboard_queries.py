@@ -119,6 +119,29 @@ def test_gains_of_newborn_series(tmp_path: Path, suite: str) -> None:
     programs.test_rules(file)
 
 
+@pytest.mark.parametrize("uid", boards.UIDS)
+def test_alerts_of_other_programs_are_not_counted(tmp_path: Path, uid: str) -> None:
+    """Agents of other kinds, such as those of monitoring products, have alerts with such names, too."""
+    (query,) = (query for query in boards.queries(uid) if query.panel == "Alerts firing")
+    firing = {
+        'agent_otel_build_info{job="agents"}': "1x10",
+        'ALERTS{alertname="AgentDown",alertstate="firing",severity="critical"}': "1x10",
+        'ALERTS{alertname="AgentLimitHit",alertstate="firing",component="agent_otel",severity="warning"}': "1x10",
+        'ALERTS{alertname="AgentLimitHit",alertstate="pending",component="agent_otel",limit="calls"}': "1x10",
+    }
+    test = {
+        "interval": "1m",
+        "input_series": [{"series": series, "values": values} for series, values in firing.items()],
+        "promql_expr_test": [
+            {"expr": query.expression, "eval_time": "10m", "exp_samples": [{"labels": "{}", "value": 1}]}
+        ],
+    }
+    file = tmp_path / "firing.yaml"
+    file.write_text(yaml.safe_dump({"evaluation_interval": "1m", "tests": [test]}))
+
+    starting.obtained(prometheus.programs, prometheus.NEWEST).test_rules(file)
+
+
 _PAGE = """# TYPE agent_otel_tool_result_size_bytes histogram
 agent_otel_tool_result_size_bytes_bucket{{gen_ai_tool_name="search",le="65536.0"}} {scrapes} # {{{labels}}} 40000 {now}
 agent_otel_tool_result_size_bytes_bucket{{gen_ai_tool_name="search",le="+Inf"}} {scrapes}

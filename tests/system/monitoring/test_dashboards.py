@@ -160,7 +160,7 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
     "old model": lambda board: board.update(schemaVersion=41),
     "no alerts": lambda board: board["annotations"]["list"][0].update(expr="ALERTS"),
     "a mark for each minute of an alert": lambda board: board["annotations"]["list"][0].update(
-        expr='ALERTS{alertname=~"Agent.*",alertstate="firing"}'
+        expr='ALERTS{component="agent_otel",alertstate="firing"}'
     ),
     "one column": lambda board: _first(board, "stat").update(repeatDirection="h"),
     "nothing in the colour of the worst": lambda board: _first(board, "stat")["fieldConfig"]["defaults"].update(
@@ -185,7 +185,7 @@ def test_our_rules_find(mistake: str) -> None:
 
 def _known() -> dict[str, set[str]]:
     """Every series that there can be, with its labels."""
-    known = {"ALERTS": {"alertname", "alertstate"}}
+    known = {"ALERTS": {"alertname", "alertstate", "component"}}
     for name in (alerting.DAPR_WORKFLOW, alerting.DAPR_ACTIVITY):
         known[f"{name}_bucket"] = {*alerting.DAPR_LABELS, "le"}
     for metric in semconv.METRICS.values():
