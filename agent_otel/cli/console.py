@@ -45,7 +45,9 @@ class Failure(click.ClickException):
 def console() -> Console:
     """Return a console on standard output; without a terminal, 200 characters wide for logs, or COLUMNS."""
     found = Console(highlight=False)
-    return found if found.is_terminal or os.environ.get("COLUMNS") else Console(highlight=False, width=_LOG_WIDTH)
+    is_known = found.is_terminal or bool(os.environ.get("COLUMNS"))
+    # A terminal without a size has 0 columns, into which nothing is printed.
+    return found if is_known and found.width > 0 else Console(highlight=False, width=_LOG_WIDTH)
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:

@@ -215,6 +215,13 @@ def test_no_word_is_cut_at_80_columns(arguments: tuple[str, ...]) -> None:
     assert [] == [line for line in too_long if len(line.split()[-1]) < 40]
 
 
+def test_a_terminal_without_a_size_shows_tables_all_the_same() -> None:
+    """A terminal that a container or a runner of CI has opened may say that it has no columns."""
+    assert (
+        run("caps", "temporal", env={"COLUMNS": "200"}).out == run("caps", "temporal", env={"COLUMNS": "0"}).out != ""
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
