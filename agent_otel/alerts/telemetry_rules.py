@@ -254,12 +254,14 @@ def integration_unmatched(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
-ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
+#: Alerts on the requests to models.
+REQUESTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     history_lost,
     task_dropped,
     context_near_limit,
     context_rejected,
+)
+ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     limit_hit,
     call_denied,
     claim_check_failing,

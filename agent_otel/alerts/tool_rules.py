@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
-from agent_otel.alerts import drift_rules, promql
+from agent_otel.alerts import promql
 from agent_otel.alerts.rule_types import (
     BYTES,
     COUNT,
@@ -303,16 +303,13 @@ def error_rate(query: Query) -> Alert:
     )
 
 
-RECORDINGS: Final[tuple[Callable[[Query], Recording], ...]] = ()
 ALERTS: Final[tuple[Callable[[Query], Alert], ...]] = (
     too_large,
     over_budget,
     mostly_large,
     truncation_high,
-    json_truncated,
-    answers_incomplete,
-    first_truncation,
     grown,
     error_rate,
-    *drift_rules.ALERTS,
 )
+#: Alerts on single truncations.
+TRUNCATIONS: Final[tuple[Callable[[Query], Alert], ...]] = (json_truncated, answers_incomplete, first_truncation)

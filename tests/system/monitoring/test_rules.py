@@ -165,6 +165,22 @@ def test_severities() -> None:
     assert len(set(_NAMES)) == len(ALERTS) == 28
 
 
+def test_a_group_is_one_that_mimir_takes_and_reads_what_it_has_recorded() -> None:
+    """Mimir's `ruler.max-rules-per-rule-group` is 20 by default; groups are evaluated at times of their own."""
+    groups = yaml.safe_load((FOLDER / "mimir" / "agent-otel.rules.yaml").read_text())["groups"]
+    for group in groups:
+        recorded: set[str] = set()
+        for rule in group["rules"]:
+            assert set(re.findall(r"\bjob\w*:[\w:]+", rule["expr"])) <= recorded
+            recorded |= {rule["record"]} if "record" in rule else set()
+
+    assert [18, 11, 10, 14, 8, 14] == [len(group["rules"]) for group in groups]
+    assert len({group["name"] for group in groups}) == len(groups)
+    assert {rule.record for rule in RECORDINGS} == {
+        rule["record"] for group in groups for rule in group["rules"] if "record" in rule
+    }
+
+
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
     # A result above the maximum is not stored, as configured: no failure of the store.
     assert {"ok", "too_large", *telemetry_rules.STORE_FAILS, *telemetry_rules.NOT_RESOLVED} == set(
