@@ -163,5 +163,5 @@ def _show_metrics(report: Report, group: str) -> None:
         f"Metrics, {group}: {len(there)} of {len(metrics)}" + (f"; not seen: {', '.join(unseen)}" if unseen else "")
     )
     for metric in metrics:
-        if metric.state == checking.WRONG_LABELS:
+        if metric.state in {checking.WRONG_LABELS, checking.NO_BUCKETS}:
             console.say(f"  {metric.name}: {metric.detail}")

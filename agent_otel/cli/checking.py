@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel.semconv.types import prometheus_label
+from agent_otel.semconv.types import HISTOGRAM, prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,6 +22,7 @@ CHANGED: Final = "changed"
 FAILING: Final = "failing"
 PRESENT: Final = "present"
 WRONG_LABELS: Final = "wrong labels"
+NO_BUCKETS: Final = "no buckets"
 
 #: Second part of a metric's name -> the group that shows it, and the event that creates the metric.
 _GROUPS: Final = {
@@ -217,7 +218,9 @@ def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
     untranslated = sorted(name for name in names if name.startswith(tuple(semconv.METRICS)))
     for metric in semconv.METRICS.values():
         report.metrics.append(_metric_found(store, metric, names, seconds))
-    wrong = [found for found in report.metrics if found.state == WRONG_LABELS]
+    wrong, native = (
+        [found for found in report.metrics if found.state == state] for state in (WRONG_LABELS, NO_BUCKETS)
+    )
     if untranslated:
         report.problems.append(
             f"{len(untranslated)} metrics came by OTLP with dots in their names, such as {untranslated[0]}; dashboards "
@@ -229,6 +232,12 @@ def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
     if wrong:
         example = f"{wrong[0].name} has {wrong[0].detail}"
         report.problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
+    if native:
+        report.problems.append(
+            f"{len(native)} histograms have no classic buckets, such as {native[0].name}; dashboards and rules read "
+            "these: scrape with always_scrape_classic_histograms and without convert_classic_histograms_to_nhcb, push "
+            "without OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, and drop no series by its name"
+        )
 
 
 def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> MetricFound:
@@ -243,6 +252,8 @@ def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: f
     lacks = sorted(label for label in always if label not in labels)
     if lacks:
         return MetricFound(exposed, WRONG_LABELS, group, f"no {', '.join(lacks)}")
+    if metric.kind == HISTOGRAM and f"{exposed}_bucket" not in names:
+        return MetricFound(exposed, NO_BUCKETS, group, "no classic buckets")
     return MetricFound(exposed, PRESENT, group)
 
 

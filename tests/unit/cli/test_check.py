@@ -173,6 +173,27 @@ def test_no_rules_and_dropped_labels(environment: Callable[[str], Environment], 
     assert (1, "") == (said.code, said.err)
 
 
+def test_histograms_without_classic_buckets(environment: Callable[[str], Environment], exported: Path) -> None:
+    """A Prometheus that converts them leaves the rules over buckets without a series."""
+    programs = starting.obtained(prometheus.programs, prometheus.NEWEST)
+    native = {"more": "convert_classic_histograms_to_nhcb: true", "enable-feature": "native-histograms"}
+    with watched.server(environment("bare"), programs, (exported,), **native) as engine:
+        report = _report(engine)
+        said = _check(engine)
+    found = {row["name"] for row in report["metrics"] if row["state"] == "no buckets"}
+    names = [
+        "gen_ai_execute_tool_duration_seconds",
+        "agent_otel_tool_result_size_bytes",
+        "agent_otel_tool_args_size_bytes",
+    ]
+    assert {*names} == found
+    (problem,) = report["problems"]
+    assert problem.startswith("3 histograms have no classic buckets, such as gen_ai_execute_tool_duration_seconds; ")
+    assert "  agent_otel_tool_args_size_bytes: no classic buckets" in said.out.splitlines()
+    assert f"Problem: {problem}" == said.out.splitlines()[-1]
+    assert (1, "") == (said.code, said.err)
+
+
 def test_rules_that_are_partly_there_changed_and_failing(suite: str, exported: Path, tmp_path: Path) -> None:
     """One is taken out, one has another severity, one is laid out anew, one fails as it is evaluated."""
     loaded = yaml.safe_load(exported.read_text())

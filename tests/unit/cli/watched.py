@@ -43,9 +43,18 @@ scrape_configs:
 
 @contextlib.contextmanager
 def server(
-    bare: Environment, programs: Programs, rules: tuple[Path, ...] = (), *, relabel: str = ""
+    bare: Environment,
+    programs: Programs,
+    rules: tuple[Path, ...] = (),
+    *,
+    relabel: str = "",
+    more: str = "",
+    **flags: str,
 ) -> Iterator[Prometheus]:
-    """Start both; give Prometheus once it has the metrics, and an alert if it has rules."""
+    """Start both; give Prometheus once it has the metrics, and an alert if it has rules.
+
+    ``more`` is a line of the scrape configuration.
+    """
     port = starting.free_port()
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
     names = ", ".join(f'"{rule}"' for rule in rules)
@@ -53,7 +62,8 @@ def server(
         assert agent.stdout
         ready = agent.stdout.readline()
         assert "ready\n" == ready, agent.communicate()[1]
-        with prometheus.server(programs, _CONFIG.format(rules=names, port=port, relabel=relabel)) as engine:
+        config = _CONFIG.format(rules=names, port=port, relabel=relabel) + (f"    {more}\n" if more else "")
+        with prometheus.server(programs, config, None, **flags) as engine:
             seen = 'ALERTS{alertname="AgentToolResultTooLarge"}' if rules else 'up{job="agents"} == 1'
             wait_for(lambda: engine.query(seen))
             yield engine
