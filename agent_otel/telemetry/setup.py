@@ -202,10 +202,12 @@ def unpublished() -> list[tuple[Metric, tuple[str, ...]]]:
     """Return the gauges of value 1, with label values, that the first call publishes; none after it."""
     if resolved is not None:
         return []
-    found = [
-        (semconv.INSTRUMENTATION_INFO, (name, version, target)) for (name, target), version in [*_integrations.items()]
-    ]
-    return [(semconv.BUILD_INFO, _build(settings.current())), *found]
+    chosen = settings.current()
+    names, fixed = tuple(name for name, _ in chosen.labels), tuple(value or "" for _, value in chosen.labels)
+    found = [(semconv.BUILD_INFO, _build(chosen))]
+    for (name, target), version in list(_integrations.items()):
+        found.append((semconv.INSTRUMENTATION_INFO, (name, version, target)))
+    return [(metric._replace(labels=(*metric.labels, *names)), (*values, *fixed)) for metric, values in found]
 
 
 def _build(chosen: Settings) -> tuple[str, ...]:

@@ -91,13 +91,18 @@ print(json.dumps([before, infos()]))
 
 def test_the_first_call_publishes_the_same_once(environment: Callable[[str], Environment]) -> None:
     port = str(free_port())
-    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": port, "AGENT_OTEL_SCALES_TO_ZERO": "1"}
+    env = {
+        "AGENT_OTEL": "1",
+        "AGENT_OTEL_LABELS": "team=search,tenant",
+        "AGENT_OTEL_PROMETHEUS_PORT": port,
+        "AGENT_OTEL_SCALES_TO_ZERO": "1",
+    }
     child = environment("openai-agents").run(_FIRST_CALL, port, env=env, check=True)
     before, after = json.loads(child.stdout)
 
     assert before == after
     (build,) = (line for line in before if line.startswith("agent_otel_build_info{"))
-    assert 'scales_to_zero="true"' in build
+    assert 'scales_to_zero="true",team="search",tenant=""' in build
 
 
 _SUBINTERPRETER = """
