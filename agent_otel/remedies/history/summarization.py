@@ -125,7 +125,8 @@ def _end_of_old(history: History, keep_turns: int) -> int:
     """Return the end of the old part: every call before it has its result before it, too."""
     kept = [call.at for call in history.calls if call.turn >= history.turns - keep_turns]
     kept += [call.at for call in history.calls if call.answer is None]
-    return min(kept, default=0)
+    end = min(kept, default=0)
+    return next((start for start, stop in units(history, 0, len(history.seen)) if start < end < stop), end)
 
 
 def _chunks(history: History, texts: list[str], first: int, end: int, chunk_tokens: int) -> Iterator[str]:

@@ -216,9 +216,14 @@ def _first_open(history: History) -> int:
 
 
 def opening(history: History) -> int:
-    """Return the number of opening messages, which providers want first: systems', and users' without results."""
-    count = len(history.seen)
-    return next((at for at in range(count) if not (_is_system(history.messages[at]) or _is_user(history, at))), count)
+    """Return the number of opening messages, which providers want first: systems', and users' without results.
+
+    A provider's compaction is one, with all before it: it stands for earlier messages, and only the provider reads it.
+    """
+    count, messages = len(history.seen), history.messages
+    first = next((at for at in range(count) if not (_is_system(messages[at]) or _is_user(history, at))), count)
+    compacted = (at + 1 for at in range(first, count) if fields(messages[at]).get("type") == semconv.COMPACTION)
+    return max(compacted, default=first)
 
 
 def systems(messages: Sequence[Any]) -> int:
@@ -239,12 +244,14 @@ def _is_user(history: History, at: int) -> bool:
 def units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of messages that must stay together: a call, its result, and what is between them or before it.
 
-    Reasoning belongs to the item behind it.
+    Reasoning belongs to the item behind it, and the output of a provider's own kind of call to that call.
     """
     last = {at: at for at in range(first, end)}
     for call in history.calls:
         if call.at in last and call.answer is not None:
             last[call.at] = max(last[call.at], call.answer.at)
+    for begin, at in _tied(history, first, end):
+        last[begin] = max(last[begin], at)
     for at in range(first, end - 1):
         if fields(history.messages[at]).get("type") == "reasoning":
             last[at] = max(last[at], at + 1)
@@ -256,6 +263,21 @@ def units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
         open_until = max(open_until, last[at])
     if start < end:
         yield start, end
+
+
+def _tied(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the places of an item and of a later one that names it: `shell_call` and its output, an approval."""
+    places: dict[str | None, int] = {}
+    for at in range(first, end):
+        known, seen = fields(history.messages[at]), history.seen[at]
+        if seen.asked or seen.answered:
+            continue
+        own, kind = text(known.get("call_id")) or text(known.get("id")), text(known.get("type")) or ""
+        named = text(known.get("approval_request_id")) or (own if kind.endswith("_output") else None)
+        if named in places:
+            yield places[named], at
+        elif own is not None:
+            places[own] = at
 
 
 def identity(call: Call | None, digest: int, uses: int) -> str:

@@ -125,6 +125,9 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
         weights = [summary_plan.weigh(each) for each in given]
         read = turns.read(given)
         plan = summary_plan.plan(read, summary_plan.request_tokens(weights, given), 0, 1_500)
+        if type(message) is dict and message.get("type") == "compaction":  # it stands for all before it
+            assert plan is None
+            continue
         assert plan is not None
         assert "".join(summarizer.transcript(read, plan))
         originals = summary_view.originals(read, plan, weights)
