@@ -30,11 +30,15 @@ class Tool(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A tool call in a response; ``arguments`` are JSON text or a dictionary."""
+    """A tool call in a response; ``arguments`` are JSON text or a dictionary.
+
+    ``kind`` is the type of the call where the format has several.
+    """
 
     id: str | None
     name: str
     arguments: Any
+    kind: str = ""
 
 
 class Answer(NamedTuple):

@@ -215,6 +215,9 @@ class Cohere(Chat):
 _CREATED: Final = ("response.created", "response.in_progress", "response.queued")
 #: Items whose id is not required.
 _FREE_OF_IDS: Final = ("message", "function_call", "custom_tool_call")
+#: Types of calls that the program answers, and of items that it alone can answer: with a picture, or by asking.
+_CALLS: Final = ("function_call", "custom_tool_call", "shell_call", "local_shell_call", "apply_patch_call")
+_LEFT_OUT: Final = ("computer_call", "mcp_approval_request")
 _TERMINAL: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
@@ -228,6 +231,22 @@ def _item(item: Any) -> Body:
 
 def _without(item: Mapping[str, Any], name: str) -> Body:
     return {key: value for key, value in item.items() if key != name}
+
+
+def _is_call(item: Mapping[str, Any]) -> bool:
+    """Return True for a call that the program answers; the provider runs a shell in a container itself."""
+    return item.get("type") in _CALLS and fields(item.get("environment")).get("type") != "container_reference"
+
+
+def _answerable(output: Sequence[Body]) -> list[Body]:
+    """Return the items of an output without those that need another answer, and without their reasoning."""
+    kept: list[Body] = []
+    is_left_out = False
+    for item in reversed(output):
+        is_left_out = item.get("type") in _LEFT_OUT or (is_left_out and item.get("type") == "reasoning")
+        if not is_left_out:
+            kept.append(item)
+    return kept[::-1]
 
 
 def _is_bare(item: Mapping[str, Any]) -> bool:
@@ -270,18 +289,18 @@ class Responses:
         return {**body, "tool_choice": "none"}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
-        """Return the calls of functions and of custom tools."""
+        """Return the calls of functions, of custom tools and of the provider's tools that the program runs."""
         return [
-            Call(text(item.get("call_id")), text(item.get("name")) or "", item.get("arguments"))
+            Call(text(item.get("call_id")), text(item.get("name")) or "", item.get("arguments"), item["type"])
             for item in map(fields, listed(response.get("output")))
-            if item.get("type") in ("function_call", "custom_tool_call")
+            if _is_call(item)
         ]
 
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
         """Add the output and the answers; a conversation at the provider has all but the answers already."""
         items = body.get("input")
         before = listed(items) if is_list(items) else [{"role": "user", "content": items}]
-        output = list(map(_item, listed(response["output"])))
+        output = _answerable(list(map(_item, listed(response["output"]))))
         if body.get("store") is False and any(map(_is_bare, output)):  # the provider has kept none of them
             output = [
                 _without(item, "id") if item.get("type") in _FREE_OF_IDS else item
@@ -295,8 +314,9 @@ class Responses:
         """Return the kind of an event; an item's kind is that of the event that begins it."""
         kind = text(item.get("type")) or ""
         if kind == "response.output_item.added":
-            added = text(fields(item.get("item")).get("type")) or ""
-            return CALL if added in ("function_call", "custom_tool_call") else TEXT if added == "message" else NEUTRAL
+            added = fields(item.get("item"))
+            is_call = _is_call(added) or added.get("type") in _LEFT_OUT
+            return CALL if is_call else TEXT if added.get("type") == "message" else NEUTRAL
         if kind.startswith(("response.function_call", "response.custom_tool_call")):
             return CALL
         return (
@@ -321,4 +341,10 @@ class Responses:
 
     @staticmethod
     def _result(answer: Answer) -> Body:
-        return {"type": "function_call_output", "call_id": answer.call.id, "output": answer.text}
+        kind = answer.call.kind or "function_call"
+        named = {"id" if kind == "local_shell_call" else "call_id": answer.call.id}
+        more = {"status": "failed"} if kind == "apply_patch_call" else {}
+        output: Any = answer.text
+        if kind == "shell_call":
+            output = [{"stdout": "", "stderr": answer.text, "outcome": {"type": "exit", "exit_code": 1}}]
+        return {"type": f"{kind}_output", **named, **more, "output": output}

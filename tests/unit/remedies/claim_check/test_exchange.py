@@ -78,3 +78,46 @@ def test_the_fields_that_the_sdk_has_parsed_are_not_sent() -> None:
     messages = Chat().answered({"messages": [USER]}, response, [Answer(READ, {"found": 1})])["messages"]
     assert messages[1] == {"role": "assistant", "content": "x", "tool_calls": [call]}
     assert message["tool_calls"] == [with_more]  # the response is the program's
+
+
+def test_calls_beside_a_read_get_answers_of_their_own_types() -> None:
+    output: list[Item] = [
+        CALL,
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_a", "name": "code", "input": "1 + 1"},
+        {"type": "shell_call", "id": "sh_1", "call_id": "call_b", "action": {"commands": ["ls"]}},
+        {"type": "local_shell_call", "id": "lsh_1", "call_id": "call_c", "action": {"type": "exec"}},
+        {"type": "apply_patch_call", "id": "apc_1", "call_id": "call_d", "operation": {"type": "delete_file"}},
+        {"type": "shell_call", "id": "sh_2", "call_id": "call_e", "environment": {"type": "container_reference"}},
+    ]
+    calls = Responses().calls({"output": output})
+    assert [call.id for call in calls] == ["call_9", "call_a", "call_b", "call_c", "call_d"]
+    answers = [Answer(call, {"error": "not_run"}) for call in calls]
+    made = Responses().answered({"input": [USER]}, {"output": output}, answers)["input"]
+    said = '{"error":"not_run"}'
+    failed = {"stdout": "", "stderr": said, "outcome": {"type": "exit", "exit_code": 1}}
+    assert made == [
+        USER,
+        *output,
+        {"type": "function_call_output", "call_id": "call_9", "output": said},
+        {"type": "custom_tool_call_output", "call_id": "call_a", "output": said},
+        {"type": "shell_call_output", "call_id": "call_b", "output": [failed]},
+        {"type": "local_shell_call_output", "id": "call_c", "output": said},
+        {"type": "apply_patch_call_output", "call_id": "call_d", "status": "failed", "output": said},
+    ]
+
+
+def test_an_item_that_only_the_program_can_answer_is_left_out_with_its_reasoning() -> None:
+    thought: Item = {"type": "reasoning", "id": "rs_1", "summary": []}
+    for kind in ("computer_call", "mcp_approval_request"):
+        output = [{**thought, "id": "rs_0"}, CALL, thought, {"type": kind, "id": "x_1", "call_id": "call_x"}]
+        assert answered(output) == [USER, *output[:2], RESULT]
+
+
+def test_a_call_that_the_program_answers_is_held_back_in_a_stream() -> None:
+    def added(**item: Any) -> str:
+        return Responses().kind({"type": "response.output_item.added", "item": item})
+
+    assert added(type="shell_call", environment={"type": "local"}) == "call"
+    assert added(type="computer_call") == "call"
+    assert added(type="shell_call", environment={"type": "container_reference"}) == "neutral"
+    assert added(type="web_search_call") == "neutral"
