@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel.core.captured_content import hide_in
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
@@ -36,6 +37,8 @@ class ArtifactStream:
         self._ids: list[str] = []
         self._lost = 0
         self._status = "streaming"
+        self._failure = ""
+        #: The exception of a tool that has yielded nothing.
         self.error: BaseException | None = None
         #: Set when the first artifact is stored, or the tool has ended.
         self.has_begun = threading.Event()
@@ -63,10 +66,21 @@ class ArtifactStream:
     def end(self, error: BaseException | None = None) -> None:
         """Record that the tool has ended, or raised; the first of several calls counts."""
         if self._status == "streaming":
-            self.error = error
+            if error is not None:
+                self._fail(error)
             self._status = "complete" if error is None else "failed"
         self._call = None  # the stream stays for its references, and the call holds the arguments
         self.has_begun.set()
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep the text of an exception, without injected values: the exception itself holds the tool's variables."""
+        if self._call is not None and self._call.injected:
+            hide_in(error, self._call.injected)
+        try:
+            self._failure = f"{type(error).__name__}: {error}"
+        except Exception:  # its own code
+            self._failure = type(error).__name__
+        self.error = error if self.is_empty else None
 
     def acknowledgement(self) -> dict[str, Any]:
         """Return the answer to the call itself."""
@@ -84,7 +98,7 @@ class ArtifactStream:
         if self._lost:
             state["artifacts_lost"] = self._lost
         if state["status"] == "failed":
-            state["error"] = f"{type(self.error).__name__}: {self.error}"
+            state["error"] = self._failure
         following = ids[0] if ids else ref if state["status"] == "streaming" else None
         state["next_action"] = None if following is None else next_action(following)
         return state

@@ -18,6 +18,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
+from agent_otel.core.captured_content import without
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Claim, Replacement
 from agent_otel.measure.size import Size, text_bytes
@@ -102,9 +103,12 @@ class ClaimCheck:
         """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
 
         The key is the call's with the name and a number, so that a retry replaces what the first attempt stored. A
-        call without an id may be another one with the same arguments: a digest of the value is in its key.
+        call without an id may be another one with the same arguments: a digest of the value is in its key. Values that
+        the dispatch policy has injected into the call are not in what is stored.
         """
         call = call or tool_visit.running()
+        if call is not None and call.injected and raw.text is not None:
+            raw = raw.with_text(without(raw.text, call.injected))
         if call is not None and call.call.call_id is not None:
             number = self._kept[call] = self._kept.get(call, 0) + 1
             origin = self._origin(call, f"-{name}-{number}")

@@ -34,6 +34,10 @@ class Raw(NamedTuple):
         """The text, or the bytes of binary data."""
         return self.data if self.text is None else self.text
 
+    def with_text(self, text: str) -> Raw:
+        """Return another text of the same content type."""
+        return Raw(text.encode("utf-8", "surrogatepass"), self.content_type, text)
+
 
 class Content:
     """A result to store; the worker thread serialises it.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import threading
 import typing
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -148,6 +150,26 @@ def test_an_exception_before_the_first_artifact_is_the_call_s_and_a_later_one_is
         "artifact 0",
         None,
     )
+
+
+def test_a_failed_tool_leaves_none_of_its_variables_in_memory() -> None:
+    class Rows(list[str]):
+        """A list that a weak reference may name."""
+
+    made: list[weakref.ref[Rows]] = []
+
+    @streamed_artifacts
+    def broken() -> Generator[str, None, None]:
+        rows = Rows(["a row"])
+        made.append(weakref.ref(rows))
+        yield rows[0]
+        raise ValueError("the disk is full")
+
+    with agent_otel.execution("run-1"):
+        first = broken()["artifact_ids"][0]
+        when(lambda: get_tool_result(first)["status"] == "failed")
+        assert get_tool_result(first)["error"] == "ValueError: the disk is full"
+    when(lambda: gc.collect() >= 0 and made[0]() is None)
 
 
 def test_a_tool_that_yields_nothing_is_complete() -> None:

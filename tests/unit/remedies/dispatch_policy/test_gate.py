@@ -206,6 +206,39 @@ def test_an_injected_value_is_taken_out_of_a_result_however_json_writes_it(
     assert child.stderr == ""
 
 
+STORING = """
+    import json, os, time
+    import agent_otel.auto, agent_otel
+    from agent_otel import remedies
+    rules = [{"tools": "*", "inject": {"token": {"env": "CANARY"}}}]
+    @agent_otel.tool
+    def report(token: str = "") -> dict:
+        return remedies.summarize_result({"owner": token}, tool="report", artifacts=[f"made by {token}"])
+    @remedies.streamed_artifacts
+    def pages(token: str = ""):
+        yield f"a page of {token}"
+        raise ValueError(f"no page of {token}")
+    pages = agent_otel.tool(pages)
+    remedies.use_policy({"rules": rules})
+    with agent_otel.execution("run"):
+        made, begun = report(), pages()
+        remedies.use_policy({"rules": [{"tools": "*"}]})
+        refs = [made["full_payload_id"], *made["artifact_ids"], *begun["artifact_ids"]]
+        while remedies.get_tool_result(refs[2])["status"] == "streaming":
+            time.sleep(0.01)
+        print(json.dumps([remedies.get_tool_result(ref)["content"] for ref in refs]))
+        print(remedies.get_tool_result(refs[2])["error"])
+"""
+
+
+def test_what_a_tool_stores_itself_has_no_injected_value(environment: Callable[[str], Environment]) -> None:
+    store = {"AGENT_OTEL_CLAIM_CHECK": "memory:"}
+    child = environment("bare").run(STORING, env={**ENV, **store, "CANARY": "s3cret-of-the-policy"}, check=True)
+    stored, error = child.stdout.splitlines()
+    assert json.loads(stored) == ['{"owner":"[injected]"}', "made by [injected]", "a page of [injected]"]
+    assert error == "ValueError: no page of [injected]"
+
+
 WITH_A_BROKEN_STORE = """
     import sys
     sys.path.insert(0, sys.argv[1])
