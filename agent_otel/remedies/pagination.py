@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, overload
 from agent_otel import settings
 from agent_otel._internal import signatures
 from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel.core import tool_visit
+from agent_otel.measure.object_kinds import is_named
 from agent_otel.remedies.claim_check.references import Signer
 
 if TYPE_CHECKING:
@@ -32,6 +34,8 @@ _LONGEST_POSITION: Final = 512
 _LONGEST_CURSOR: Final = 1024
 #: Iterables that are one value, as are the models of pydantic.
 _NO_ROWS: Final = (str, bytes, bytearray, memoryview, Mapping)
+#: Classes of what frameworks pass to a tool beside the model's arguments; it changes from call to call.
+_CONTEXTS: Final = ("RunContext", "RunContextWrapper", "ToolContext", "ToolRuntime", "Context")
 _ADVICE: Final = (
     "Returns one page: `items`, and `next_cursor` when there are more. To go on, call it again with the same arguments "
     "and `cursor` set to that value."
@@ -229,6 +233,7 @@ def paginated(
 class _Tool(NamedTuple):
     """A paginated function; ``signature`` and ``hints`` are without the window, ``window`` is its name or None.
 
+    ``injected`` are parameters that a framework fills, such as LangChain's ``InjectedState``.
     ``whole`` is the signature with the window, which a call with at most ``most_places`` arguments by their places
     takes by its name.
     """
@@ -239,6 +244,7 @@ class _Tool(NamedTuple):
     signature: inspect.Signature
     hints: dict[str, Any]
     window: str | None
+    injected: frozenset[str]
     most_places: int
     key: Callable[[Any], object] | None
     page_size: int
@@ -271,7 +277,15 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
     ]
     about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
     shown, most_places = signature.replace(parameters=visible), _places_before(signature, window)
-    return _Tool(target.__name__, about, signature, shown, hints, window, most_places, key, page_size)
+    injected = frozenset(
+        name for name, hint in hints.items() if any(map(_is_injected, getattr(hint, "__metadata__", ())))
+    )
+    return _Tool(target.__name__, about, signature, shown, hints, window, injected, most_places, key, page_size)
+
+
+def _is_injected(marker: object) -> bool:
+    """Return True for a marker of an annotation, a class or an object, by which a framework fills the parameter."""
+    return str(getattr(marker, "__name__", type(marker).__name__)).startswith("Injected")
 
 
 def _places_before(signature: inspect.Signature, window: str | None) -> int:
@@ -295,7 +309,10 @@ def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs
     """
     bound = tool.signature.bind(*args, **kwargs)
     bound.apply_defaults()
-    cursors = Cursor((tool.name, bound.args, bound.kwargs))  # before the call, which may change an argument in place
+    running = tool_visit.running()
+    injected = {*tool.injected, *((running.injected if running is not None else None) or ())}  # also by the policy
+    given = {name: value for name, value in bound.arguments.items() if name not in injected}
+    cursors = Cursor((tool.name, given))  # before the call, which may change an argument in place
     window = Window(_size(page_size) + 1)
     if cursor and tool.key is not None:
         window.after = cursors.decode(cursor)
@@ -358,7 +375,7 @@ def _described(wrapped: Any, tool: _Tool) -> Any:
 
 
 def _told(value: Any) -> str:
-    """Return an argument as text; its class name when its text would only be its address in memory."""
+    """Return an argument as text; its class name for a context, and when its text would only be its address."""
     kind: Any = type(value)
     is_silent = kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__
-    return str(kind.__qualname__) if is_silent else str(value)
+    return str(kind.__qualname__) if is_silent or is_named(value, *_CONTEXTS) else str(value)

@@ -70,3 +70,65 @@ def test_the_schema_has_the_bounds_of_a_page_and_no_size_is_rejected(
     expected: dict[str, Any] = {"type": "integer", "default": 20, "minimum": 1, "maximum": 50}
     assert {name: page_size.get(name) for name in expected} == expected
     assert (rows, total) == (50, 60)
+
+
+#: Two pages of a tool that gets a context, with another state of it each time; and of one with other arguments.
+_WITH_CONTEXT = {
+    "langchain": """
+from typing import Annotated
+from langchain_core.tools import InjectedToolArg, tool
+
+@tool
+@paginated
+def search(query: str, run: Annotated[dict, InjectedToolArg]) -> list[str]:
+    "Find something."
+    return [query] * 60
+
+def call(state, **given):
+    return search.invoke({**given, "run": {"state": state}})
+""",
+    "openai-agents": """
+from agents import RunContextWrapper, Usage, function_tool
+from agents.tool_context import ToolContext
+
+@function_tool(strict_mode=False)
+@paginated
+def search(run: RunContextWrapper[str], query: str) -> list[str]:
+    "Find something."
+    return [query] * 60
+
+def call(state, **given):
+    named = {"tool_name": "search", "tool_call_id": f"c{state}", "tool_arguments": json.dumps(given)}
+    context = ToolContext(context=None, usage=Usage(requests=state), **named)
+    return asyncio.run(search.on_invoke_tool(context, json.dumps(given)))
+""",
+    "pydantic-ai": """
+from pydantic_ai import RunContext
+from pydantic_ai.models.test import TestModel
+from pydantic_ai.usage import RunUsage
+
+@paginated
+def search(run: RunContext[None], query: str) -> list[str]:
+    "Find something."
+    return [query] * 60
+
+def call(state, **given):
+    return search(RunContext(deps=None, model=TestModel(), usage=RunUsage(requests=state), run_step=state), **given)
+""",
+}
+_PAGES = """
+first = call(1, query="a")
+second, other = (call(state, query=query, cursor=first["next_cursor"]) for state, query in ((2, "a"), (3, "b")))
+print(json.dumps([len(second.get("items", ())), second.get("error"), other.get("error")]))
+"""
+
+
+@pytest.mark.parametrize("framework", _WITH_CONTEXT)
+def test_a_cursor_is_valid_for_the_models_arguments_whatever_the_framework_adds(
+    framework: str, environment: Callable[[str], Environment]
+) -> None:
+    code = "\n".join(
+        ("import asyncio, json\nfrom agent_otel.remedies import paginated", _WITH_CONTEXT[framework], _PAGES)
+    )
+    done = environment(framework).run(code, env={"AGENT_OTEL": "0"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [20, None, "bad_cursor"]

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import agent_otel
+from agent_otel._internal import env
+from agent_otel.remedies import use_policy
 from agent_otel.remedies.pagination import BadCursorError, Cursor, Window, cursor_of, offset_of, paginate, paginated
 
 if TYPE_CHECKING:
@@ -325,3 +327,22 @@ def test_an_argument_that_the_tool_changes_in_place_does_not_end_the_pages() -> 
 
     first = take(["a"])
     assert take(["a"], cursor=first["next_cursor"])["items"] == [3]
+
+
+def test_a_token_that_the_policy_injects_anew_does_not_end_the_pages(
+    set_variables: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_variables(AGENT_OTEL="1", AGENT_OTEL_TOOL_POLICY="code")
+    monkeypatch.setattr(env, "active", True)
+    tokens = iter(range(9))
+    token = {"call": lambda _: f"token-{next(tokens)}"}
+    use_policy({"rules": [{"tools": "rows", "inject": {"token": token}}]})
+
+    @agent_otel.tool
+    @paginated
+    def rows(query: str, token: str = "") -> list[str]:
+        return [f"{query} {token}"] * 30
+
+    first = rows("a")
+    second = rows("a", cursor=first["next_cursor"])
+    assert (second["items"][0], second["next_cursor"]) == ("a token-1", None)
