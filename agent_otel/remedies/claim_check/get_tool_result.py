@@ -234,12 +234,17 @@ def _matching(text: str, wanted: str) -> str:
 
 def _lines(text: str) -> Iterator[str]:
     """Yield the lines of a text, with the line ends of ``str.splitlines``."""
-    rest = ""
+    rest: list[str] = []  # joined once: a line may be the whole text
     for start in range(0, len(text), _SPLIT):
-        *lines, rest = (rest + text[start : start + _SPLIT]).splitlines(keepends=True)
+        *lines, last = text[start : start + _SPLIT].splitlines(keepends=True)
+        if not lines:
+            rest.append(last)
+            continue
+        lines[0] = "".join((*rest, lines[0]))
         for line in lines:
             yield from line.splitlines()
-    yield from rest.splitlines()
+        rest = [last]
+    yield from "".join(rest).splitlines()
 
 
 def _error(message: str) -> dict[str, Any]:

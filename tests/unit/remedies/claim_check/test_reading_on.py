@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ from agent_otel.remedies.json_path import at_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import FrameType
 
 READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 
@@ -278,3 +280,22 @@ def test_lines_are_those_of_splitlines(text: str, split: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(get_tool_result, "_SPLIT", split)
         assert list(get_tool_result._lines(text)) == text.splitlines()
+
+
+def test_a_text_of_one_line_is_split_once() -> None:
+    text = "x" * 40 * get_tool_result._SPLIT
+    split = 0
+
+    def profile(_frame: FrameType, event: str, called: Any) -> None:
+        nonlocal split
+        if event == "c_call" and called.__name__ == "splitlines":
+            split += len(called.__self__)
+
+    before = sys.getprofile()
+    sys.setprofile(profile)
+    try:
+        lines = list(get_tool_result._lines(text))
+    finally:
+        sys.setprofile(before)
+    assert lines == [text]
+    assert split == 2 * len(text)  # in steps, and joined
