@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import deque
+from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import block_text, text_bytes
 
 if TYPE_CHECKING:
@@ -207,15 +210,19 @@ def _key(key: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return the JSON form of an object: its fields, its items, else its text."""
+    """Return the JSON form of an object: its fields, its items, the value of an enum, else its text."""
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value).hex()
-    if isinstance(value, set | frozenset | tuple):
+    if isinstance(value, set | frozenset | tuple | deque):
         return list(value)
+    if isinstance(value, Enum):
+        return value.value
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(mode="json")
-    fields = getattr(value, "__dict__", None)
+    shape = shape_of(type(value))
+    # A dataclass or a class of attrs may have slots only; other classes with slots, such as paths, have a text.
+    fields = shape.read(value) if shape.declared else getattr(value, "__dict__", None)
     return dict(fields) if fields else str(value)
 
 

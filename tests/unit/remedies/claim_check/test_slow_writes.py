@@ -8,17 +8,22 @@ import json
 import threading
 import time
 import weakref
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_otel._internal import daemon_pool as pools
 from agent_otel._internal.daemon_pool import BusyError, Workers
+from agent_otel.measure.size import size
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader
-from agent_otel.remedies.claim_check.serialization import Content, raw_of, size_up_to
+from agent_otel.remedies.claim_check.serialization import Content, Raw, raw_of, size_up_to
 from agent_otel.remedies.claim_check.stores import StoreError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
@@ -380,3 +385,32 @@ def test_json_is_the_same_in_pieces() -> None:
     )
     for value in values:
         assert raw_of(value).text == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+class Color(Enum):
+    """A color."""
+
+    RED = "red"
+
+
+@dataclass(slots=True)
+class Row:
+    """A row without an instance dictionary."""
+
+    name: str
+    color: Color
+
+
+def test_enums_and_objects_with_slots_are_json() -> None:
+    value = {"rows": [Row("ä", Color.RED)], "first": Color.RED, "last": deque([1])}
+    assert raw_of(value) == Raw(
+        b'{"rows":[{"name":"\xc3\xa4","color":"red"}],"first":"red","last":[1]}',
+        "application/json",
+        '{"rows":[{"name":"ä","color":"red"}],"first":"red","last":[1]}',
+    )
+    assert size(value) == (63, True)
+    assert raw_of({"at": Folder("/a")}).text == '{"at":"/a"}'
+
+
+class Folder(PurePosixPath):
+    """A path of a class of its own, which has slots and a text."""
