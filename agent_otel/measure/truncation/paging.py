@@ -14,6 +14,7 @@ from typing import Any, Final
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
+from agent_otel.measure.truncation.quoting import is_own_key
 
 #: Returned for a result that is whole, and for a page. A number of items is never negative.
 WHOLE: Final = 0
@@ -47,6 +48,7 @@ _TOTALS: Final = (
 )
 #: Beside an unqualified ``total`` these make it a sum of money.
 _MONEY: Final = pattern("price|currenc|amount|tax|cost", re.IGNORECASE)
+_FURTHER: Final = pattern("remain|left|more|next|after", re.IGNORECASE)
 #: Keys under which responses keep their pages, their links and their headers.
 AROUND: Final = (
     *("pageInfo", "page_info", "pagination", "paging", "meta", "metadata", "response_metadata", "links", "_links"),
@@ -73,6 +75,8 @@ _CURSOR: Final = pattern(rf'"(?:{"|".join(map(re.escape, CURSORS))})"\s*:\s*(?:"
 _FLAG: Final = pattern(rf'"(?:{"|".join(_FLAGS)})"\s*:\s*(true|false)\b')
 _NUMBER: Final = pattern(r'"(\w{1,32})"\s*:\s*([0-9]{1,10})\s*[,}]')
 _IS_PARTIAL: Final = pattern(rf'"{_PARTIAL}"\s*:\s*true\b')
+#: The name of a cursor that may be another thing, before a value that is no address.
+_STEP: Final = pattern(r'"next"\s*:(?!\s*"(?:https?:|[/?]))', re.IGNORECASE)
 _LINK: Final = pattern(r"""\brel=\\?["']?next\b""")
 _ITEMS: Final = pattern(r'\[\s*(?:\{\s*("[^"\\]{1,64}")\s*:|(\]))')
 
@@ -97,7 +101,7 @@ def further(value: Any, arguments: Any = None) -> int:
         return WHOLE
     end = text[-PAGE_TAIL:]
     if PAGE_ENDING in end and _CURSOR.search(end):
-        return PAGE
+        return _placed(text, end, arguments)
     return _page_in(text, end, arguments) if text.startswith(PAGE_OPENINGS) else WHOLE
 
 
@@ -153,12 +157,32 @@ def _page_in(text: str, end: str, arguments: Any) -> int:
     ends = f"{text[:_HEAD]}\n{end}" if len(text) > _HEAD + PAGE_TAIL else text
     if not any(stem in ends for stem in _STEMS):
         return WHOLE
-    if _CURSOR.search(ends) or _LINK.search(ends):
+    if _LINK.search(ends):
         return PAGE
+    if _CURSOR.search(ends):
+        return _placed(text, ends, arguments)
     flags = _FLAG.findall(ends)
     if flags or _IS_PARTIAL.search(ends):
         return PAGE if "true" in flags or not flags else WHOLE
     return _counted_page(text, ends, arguments)
+
+
+def _placed(text: str, ends: str, arguments: Any) -> int:
+    """Return what `further` does of a text with a cursor in its ``ends``.
+
+    ``next`` is also a package of npm and the next step of a workflow: unless it is an address, its place decides.
+    """
+    if any(_STEP.match(ends, hit.start()) is None for hit in _CURSOR.finditer(ends)):
+        return PAGE
+    if len(text) <= _PARSED and text[0] in "{[":
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            value = None
+        if value is not None:
+            return (_page_of(fields(value), arguments, 0) or WHOLE) if type(value) is dict else WHOLE
+    hits = (*_STEP.finditer(text, 0, _HEAD), *_STEP.finditer(text, max(len(text) - PAGE_TAIL, 0)))
+    return PAGE if any(is_own_key(text, *hit.span()) for hit in hits) else WHOLE
 
 
 def _counted_page(text: str, ends: str, arguments: Any) -> int:
@@ -182,7 +206,7 @@ def _below_total(items: int, known: dict[str, Any], arguments: Any) -> int:
     name = next((name for name in _TOTALS if type(known.get(name)) is int), None)
     if name is None or known[name] <= items:
         return WHOLE
-    if name == "total" and any(map(_MONEY.search, islice(known, _MOST_KEYS))):
+    if name == "total" and (any(map(_MONEY.search, islice(known, _MOST_KEYS))) or _is_sum(known)):
         return WHOLE
     asked = named(arguments)
     offset, page, size = (
@@ -198,6 +222,16 @@ def _below_total(items: int, known: dict[str, Any], arguments: Any) -> int:
     else:
         is_more = page is not None or not asks_for_a_page(arguments)
     return PAGE if is_more else WHOLE
+
+
+def _is_sum(known: dict[str, Any]) -> bool:
+    """Return True for a total that is the sum of the other numbers: of tests that passed and failed, for example.
+
+    Not so where one of them is the number of further items.
+    """
+    places = ("total", *_OFFSETS, *_PAGES, *_SIZES)
+    parts = {name: each for name, each in islice(known.items(), _MOST_KEYS) if type(each) is int and name not in places}
+    return len(parts) > 1 and sum(parts.values()) == known["total"] and not any(map(_FURTHER.search, parts))
 
 
 def _is_filled(value: Any) -> bool:

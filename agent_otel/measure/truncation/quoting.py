@@ -38,7 +38,7 @@ def is_notice(text: str, begin: int, end: int) -> bool:
     """Return True if the marker at ``text[begin:end]`` reports a truncation of this text and is no quotation."""
     first = text[begin]
     if first == '"':
-        return _is_own_key(text, begin, end)
+        return is_own_key(text, begin, end)
     is_bracket = first in ".…" or first in _BRACKETS
     before = text[max(begin - _AROUND, 0) : begin]
     at = before.rfind("\n") + 1
@@ -107,7 +107,7 @@ def _is_fenced(text: str, begin: int, end: int) -> bool:
     return False
 
 
-def _is_own_key(text: str, begin: int, end: int) -> bool:
+def is_own_key(text: str, begin: int, end: int) -> bool:
     """Return True if a key is one of the outermost object: one that begins the text, or one that ends it.
 
     If a text has several lines with an object each, these are not the outermost.

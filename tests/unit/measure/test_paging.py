@@ -28,6 +28,8 @@ PAGES: dict[str, Any] = {
     "Link header": {"status": 200, "headers": {"Link": '<https://api.github.com/x?page=2>; rel="next"'}, "body": ROWS},
     "totalResults": {"totalResults": 214, "Resources": ROWS},
     "total": {"items": ROWS, "total": 31},
+    "a cursor named next": {"items": ROWS, "next": "b2Zmc2V0"},
+    "the rest in numbers": {"items": ROWS, "total": 45, "count": 30, "remaining": 15},
 }
 WHOLE: dict[str, Any] = {
     "last page": {"data": ROWS, "has_more": False, "next_cursor": None},
@@ -39,6 +41,13 @@ WHOLE: dict[str, Any] = {
     "previous only": {"status": 200, "headers": {"Link": '<https://x/?page=1>; rel="prev"'}, "body": ROWS},
     "offset": {"items": ROWS[:5], "offset": 40, "total": 45},
     "page": {"items": ROWS[:5], "page": 3, "per_page": 20, "total_count": 45},
+    "a package.json": {"name": "app", "dependencies": {"next": "14.2.3", "react": "^18"}},
+    "a state machine": {
+        "StartAt": "One",
+        "States": {"One": {"Type": "Task", "Next": "Two"}, "Two": {"Type": "Succeed"}},
+    },
+    "steps": {"steps": [{"id": "a", "next": "b"}, {"id": "b", "next": None}]},
+    "tests": {"total": 120, "passed": 118, "failed": 2, "failures": ["test_a", "test_b"]},
 }
 
 
@@ -89,3 +98,14 @@ def test_text_is_read_at_its_ends_only() -> None:
     assert not is_page(text)
     assert not is_page("The API returns has_more: true and next_cursor.\n" * 20)
     assert not is_page("")
+
+
+@pytest.mark.parametrize("rows", [5, 1_000])
+def test_the_word_next_is_a_cursor_by_its_place_or_its_address(rows: int) -> None:
+    row = {"id": 1, "name": "a row of a report"}
+    lock = {"packages": {"": {"name": "app", "dependencies": {"next": "14.2.3"}}, **{str(n): row for n in range(rows)}}}
+    assert not is_page(json.dumps(lock))
+    assert not is_page(json.dumps([{**row, "next": "b"}] * rows))
+    assert is_page(json.dumps({"next": "b2Zmc2V0", "items": [row] * rows}))
+    assert is_page(json.dumps({"items": [row] * rows, "next": "b2Zmc2V0"}))
+    assert is_page(json.dumps({"items": [row] * rows, "serpapi": {"next": "https://serpapi.com/x?start=10"}}))
