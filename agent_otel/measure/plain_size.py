@@ -23,6 +23,9 @@ _new: Final = tuple.__new__  # a third of the cost of _Values(...)
 
 #: Characters up to which a structure is encoded, so that the copy stays small.
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
+#: Characters beyond ASCII up to which orjson and msgspec are used: with each such text Python keeps the UTF-8 that they
+#: ask for, as long as the program keeps the text.
+_KEPT_CHARACTERS: Final = 32 * 1024
 #: Characters for each value up to which pydantic-core takes less time, also where many are escaped.
 _CHARACTERS_A_VALUE: Final = 256
 
@@ -66,14 +69,20 @@ def _encoder(values: _Values) -> Callable[[Any], bytes] | None:
     if characters > MOST_CHARACTERS:
         return None
     modules = sys.modules
-    if (encoder := modules.get("orjson")) is not None:
-        return encoder.dumps  # type: ignore[no-any-return]
-    if (encoder := modules.get("msgspec")) is not None:
-        return encoder.json.encode  # type: ignore[no-any-return]
+    if characters <= _KEPT_CHARACTERS or _beyond_ascii(values.texts) <= _KEPT_CHARACTERS:
+        if (encoder := modules.get("orjson")) is not None:
+            return encoder.dumps  # type: ignore[no-any-return]
+        if (encoder := modules.get("msgspec")) is not None:
+            return encoder.json.encode  # type: ignore[no-any-return]
     if (encoder := modules.get("pydantic_core")) is not None:
         count = sum(map(len, values))
         return encoder.to_json if characters <= count * _CHARACTERS_A_VALUE else None
     return None
+
+
+def _beyond_ascii(texts: list[str]) -> int:
+    """Return the characters of the texts that are not ASCII."""
+    return 0 if all(map(str.isascii, texts)) else sum(len(text) for text in texts if not text.isascii())
 
 
 def _size(values: _Values) -> int:

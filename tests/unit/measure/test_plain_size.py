@@ -263,3 +263,11 @@ def test_a_large_structure_is_not_copied() -> None:
         tracemalloc.stop()
     assert Size(compact(value), exact=True) == found
     assert peak <= 600_000
+
+
+def test_no_copy_of_a_large_text_stays_in_memory() -> None:
+    text = "Ж" * 40_000
+    before = sys.getsizeof(text)
+    assert json_size({"text": text}) == (80_011, True)
+    assert size([{"text": text, "more": 1}] * 9) == (9 * 80_020 + 10, True)
+    assert sys.getsizeof(text) == before
