@@ -6,6 +6,7 @@ interface (4 KiB), and the whole, which only the store has.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import re
@@ -52,6 +53,7 @@ _NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)
 _FITS_BYTES: Final = 1024 * 1024
 
 _CALL_DIGITS: Final = 16
+_MOST_TEXTS: Final = 4096
 _NO_OWNER: Final = (
     "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
     "read it. Name one with agent_otel.execution, or give the framework a thread or session id."
@@ -90,6 +92,8 @@ class ClaimCheck:
         self.reader = ClaimReader(self.claims)
         #: Numbers of values that the handlers of running calls have stored themselves.
         self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
+        #: Digests of the first texts that were kept under an id, by hashes of their places.
+        self._texts: dict[int, str] = {}
 
     def store(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
         """Store a result within the time budget."""
@@ -125,13 +129,26 @@ class ClaimCheck:
         """Store the result of a call for later attempts of its step, without blocking the event loop."""
         await self._writer.aput(text, origin)
 
-    def keep_text(self, text: str, origin: Origin) -> bool:
-        """Store a text; return True when it is stored."""
-        return isinstance(self._writer.put(text, origin), Stored)
+    def keep_text(self, text: str, origin: Origin) -> str | None:
+        """Store a text; return the id of its call there, None when it is not stored.
 
-    async def akeep_text(self, text: str, origin: Origin) -> bool:
-        """Store a text without blocking the event loop; return True when it is stored."""
-        return isinstance(await self._writer.aput(text, origin), Stored)
+        Where another text of this process has the id, such as one of another agent, a digest is added to it.
+        """
+        origin = self._told_apart(text, origin)
+        return origin.call if isinstance(self._writer.put(text, origin), Stored) else None
+
+    async def akeep_text(self, text: str, origin: Origin) -> str | None:
+        """Store a text as `keep_text` does, without blocking the event loop."""
+        origin = self._told_apart(text, origin)
+        return origin.call if isinstance(await self._writer.aput(text, origin), Stored) else None
+
+    def _told_apart(self, text: str, origin: Origin) -> Origin:
+        digest = self.claims.signer.seal("text", text.encode("utf-8", "surrogatepass"))[:_CALL_DIGITS]
+        first = self._texts.setdefault(hash((origin.execution, origin.node, origin.call)), digest)
+        with contextlib.suppress(RuntimeError):  # another thread writes
+            while len(self._texts) > _MOST_TEXTS:
+                self._texts.pop(next(iter(self._texts)), None)
+        return origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
 
     def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
         """Return the owner and the place of a result, from this process's data, never from the model's.

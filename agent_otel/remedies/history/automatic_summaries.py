@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.turns import History
     from agent_otel.settings import Settings
 
+    #: Stores a text, and returns the id under which it is kept.
+    Keep = Callable[[str, Origin], Awaitable[str | None]]
+
 _MOST_CHARACTERS: Final = 32 * 1024 * 1024
 _MOST_SUMMARIES: Final = 4096
 #: Seconds without a further attempt after a failure.
@@ -202,11 +205,7 @@ class _Visit:
         """Make the summary with an async function that sends a request."""
         await self._make(self._asking().aasks(send), _akeep)
 
-    async def _make(
-        self,
-        ask: Callable[[str], Awaitable[str]],
-        keep: Callable[[str, Origin], Awaitable[bool]],
-    ) -> None:
+    async def _make(self, ask: Callable[[str], Awaitable[str]], keep: Keep) -> None:
         plan, now = self._plan, self._now
         if plan is None:
             return
@@ -219,7 +218,7 @@ class _Visit:
                 self._failed(error)
                 return
             replaced = summary_view.originals(now.history, plan, now.weights)
-            is_stored = await self._store(list(replaced.values()), keep)
+            is_stored = await self._store(replaced, keep)
             self._put(plan, text, replaced, is_stored=is_stored)
         except Exception:
             errors.report_error("remedies.summarize")
@@ -243,12 +242,13 @@ class _Visit:
             raise TypeError("the request cannot be sent apart")
         return apart(self._invocation, prompt, self._summaries.model)
 
-    async def _store(self, replaced: Sequence[Original], keep: Callable[[str, Origin], Awaitable[bool]]) -> bool:
-        """Store the originals; return True when all are stored."""
+    async def _store(self, replaced: dict[tuple[int, int], Original], keep: Keep) -> bool:
+        """Store the originals, which get the ids that they have there; return True when all are stored."""
         owner, is_stored = self._owner, bool(replaced)
-        for one in replaced:
-            origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
-            is_stored = await keep(one.text, origin) and is_stored
+        for place, one in replaced.items():
+            kept_as = await keep(one.text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id))
+            replaced[place] = one._replace(id=kept_as or one.id)
+            is_stored = kept_as is not None and is_stored
         return is_stored
 
     @functools.cached_property
@@ -324,14 +324,14 @@ def _json_bytes(messages: Iterable[Any]) -> int:
     return sum(json_size(message).bytes for message in messages)
 
 
-async def _keep(text: str, origin: Origin) -> bool:
+async def _keep(text: str, origin: Origin) -> str | None:
     check = policy.archive()
-    return check is not None and check.keep_text(text, origin)
+    return None if check is None else check.keep_text(text, origin)
 
 
-async def _akeep(text: str, origin: Origin) -> bool:
+async def _akeep(text: str, origin: Origin) -> str | None:
     check = policy.archive()
-    return check is not None and await check.akeep_text(text, origin)
+    return None if check is None else await check.akeep_text(text, origin)
 
 
 class Kept(NamedTuple):

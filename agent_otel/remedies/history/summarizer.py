@@ -18,7 +18,7 @@ from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.prompts import PROMPTING
 from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, earlier_summary, pieces, units
+from agent_otel.remedies.history.summary_plan import MARKED, READ, earlier_summary, is_mark, pieces, units
 from agent_otel.remedies.history.trimmed_line import text_of
 from agent_otel.remedies.limits import tokens
 
@@ -241,7 +241,7 @@ def transcript(history: History, plan: Plan) -> list[str]:
 def _is_covered(history: History, start: int, stop: int) -> bool:
     """Return True for calls whose results are marks."""
     contents = [answered.content for at in range(start, stop) for answered in history.seen[at].answered]
-    return bool(contents) and all((text_of(content) or "").startswith(MARK) for content in contents)
+    return bool(contents) and all(is_mark(text_of(content) or "") for content in contents)
 
 
 def _plain(value: Any) -> Any:

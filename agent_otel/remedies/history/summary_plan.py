@@ -6,6 +6,7 @@ results become marks. Before those, the summary alone is left, with a mark for e
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 MARK: Final = "SUMMARIZED executionId:'"
 """The beginning of the text in the place of a result; the call's id and an apostrophe follow."""
 
+_MARK: Final = re.compile(f"{MARK}.{{0,300}}'")
 MARKED: Final = "Results of earlier calls:"
 READ: Final = 'Read an original with get_tool_result(ref="<executionId>").'
 #: The beginning of a summary in a request without tools, where no call can stand.
@@ -46,6 +48,11 @@ _BINARY: Final = frozenset(
 )
 _LONG: Final = 256
 _BINARY_CHARACTERS: Final = 4_000
+
+
+def is_mark(written: str) -> bool:
+    """Return True for the text in the place of a result; a result may begin like one."""
+    return _MARK.fullmatch(written) is not None
 
 
 class Weight(NamedTuple):

@@ -12,7 +12,7 @@ from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list, listed
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history.placeholders import is_placeholder
-from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity
+from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity, is_mark
 from agent_otel.remedies.history.trimmed_line import replaced, text_of, weight
 from agent_otel.remedies.history.turns import Changes
 from agent_otel.remedies.limits import tokens
@@ -56,7 +56,7 @@ def _is_replaced(result: Result) -> bool:
     """Return True for a result that is longer than its mark and is no summary."""
     content = result.answered.content
     written = text_of(content) or ""
-    if result.name == semconv.CONTEXT_SUMMARIZE or written.startswith(MARK):
+    if result.name == semconv.CONTEXT_SUMMARIZE or is_mark(written):
         return False
     return not is_placeholder(content)
 
@@ -138,7 +138,7 @@ def _lines(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original
     lines = _LINE.findall(earlier_summary(history, plan.first, plan.fold) or "")
     for result in history.results:
         written = text_of(result.answered.content) or ""
-        if plan.first <= result.at < plan.fold and written.startswith(MARK):
+        if plan.first <= result.at < plan.fold and is_mark(written):
             lines.append(f"{written} {result.name or 'tool'}")
     lines += [f"{mark(one.id)} {one.tool}" for (at, _), one in kept.items() if at < plan.fold]
     return lines

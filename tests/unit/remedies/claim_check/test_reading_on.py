@@ -127,7 +127,7 @@ def test_a_selection_of_a_summarised_result_is_that_of_its_owner_and_of_what_is_
             text = "\n".join(f"{turn} of {owner} {number}" for number in range(2_000))
             archive = policy.archive()
             assert archive is not None
-            assert archive.keep_text(text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1"))
+            archive.keep_answer(text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1"))
         for owner in ("alice", "bob"):
             with agent_otel.execution(owner):
                 assert "".join(read_all("call_1", lines="1-2000")) == text.replace("bob", owner)

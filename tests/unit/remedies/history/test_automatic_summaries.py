@@ -615,3 +615,26 @@ def test_unknown_parts_stay() -> None:
         sent = model.ask(history)
     assert sent[:2] == history[:2]
     assert tokens(sent) <= TARGET
+
+
+def test_agents_of_one_execution_that_number_their_calls_alike_read_their_own_originals() -> None:
+    marks: list[list[str]] = []
+    with agent_otel.execution("run-1"):
+        for rows in (75, 80):
+            sent = Model().ask(chat(8, rows))
+            marks.append(re.findall(r"SUMMARIZED executionId:'([^']*)'", json.dumps(sent)))
+            for mark in marks[-1]:
+                number = int(mark.split("-")[0].removeprefix("call_"))
+                assert agent_otel.remedies.get_tool_result(mark)["content"] == result(number, rows)
+    assert marks[0][0] == "call_0"
+    assert marks[1][0].startswith("call_2-")  # the marks of earlier calls have no room
+
+
+def test_a_result_that_begins_like_a_mark_is_summarised_and_kept() -> None:
+    model = Model()
+    history = chat(8)
+    history[3]["content"] = f"SUMMARIZED executionId:'call_7' {history[3]['content']}"
+    with agent_otel.execution("run-1"):
+        model.ask(history)
+        assert agent_otel.remedies.get_tool_result("call_0")["content"] == history[3]["content"]
+    assert "SUMMARIZED executionId:'call_7' Report 0" in "".join(model.texts)
