@@ -60,13 +60,15 @@ class Workers:
     """A pool of at most ``limit`` threads, which start at first use.
 
     Callers pass their own timeout to ``Job.result``. A job that hangs keeps its thread. When all threads hang, later
-    jobs wait in a queue, in which ``Job.cancel`` can still cancel them; when the queue is full, `submit` raises
-    BusyError. ``concurrent.futures`` has no daemon threads, so one hanging job would keep the program from ending.
+    jobs wait in a queue, in which ``Job.cancel`` can still cancel them; when ``most_waiting`` wait (256), `submit`
+    raises BusyError. ``concurrent.futures`` has no daemon threads, so one hanging job would keep the program from
+    ending.
     """
 
-    def __init__(self, name: str, limit: int) -> None:
+    def __init__(self, name: str, limit: int, most_waiting: int | None = None) -> None:
         self._name = name
         self._limit = limit
+        self._most_waiting = most_waiting
         self._reset()
         fork.after_fork(self._reset)
 
@@ -85,11 +87,12 @@ class Workers:
         """
         context = contextvars.copy_context()
         job = Job(lambda: context.run(call))
+        most = _MOST_WAITING if self._most_waiting is None else self._most_waiting
         with self._ready:
-            if len(self._jobs) >= _MOST_WAITING:
+            if len(self._jobs) >= most:
                 self._jobs = deque(each for each in self._jobs if not each.cancelled())
-            if len(self._jobs) >= _MOST_WAITING:
-                raise BusyError(f"{_MOST_WAITING} jobs wait for {self._limit} threads")
+            if len(self._jobs) >= most:
+                raise BusyError(f"{most} jobs wait for {self._limit} threads")
             if len(self._jobs) >= self._idle and self._started < self._limit:
                 threading.Thread(target=self._serve, name=f"agent_otel-{self._name}", daemon=True).start()
                 self._started += 1

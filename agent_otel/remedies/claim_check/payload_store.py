@@ -38,7 +38,11 @@ TIMEOUT_SECONDS: Final = 10.0
 #: All payloads have one owner, which no execution's id can equal: access to the history gives access to its payloads.
 _OWNER: Final = Reserved("payloads")
 
-_workers = Workers("payloads", 8)
+#: Payloads that wait for a thread, each as long as its timeout: a runtime hands over those of all its tasks at once.
+_MOST_WAITING: Final = 16_384
+
+_workers = Workers("payloads", 8, _MOST_WAITING)
+_reading = Workers("payloads-read", 8, _MOST_WAITING)
 
 #: The payload stores that this process uses, for erasing an execution.
 opened: Final[weakref.WeakSet[Claims]] = weakref.WeakSet()
@@ -52,7 +56,7 @@ class Payloads:
         opened.add(claims)
         self._keep_seconds = keep_seconds
         self._timeout = timeout
-        self._reader = ClaimReader(claims, timeout=timeout)
+        self._reader = ClaimReader(claims, timeout=timeout, workers=_reading)
 
     def put(self, data: bytes, execution: str, node: str) -> Reference:
         """Store a payload of a node in an execution; an equal payload has the same key. Raises StoreError."""

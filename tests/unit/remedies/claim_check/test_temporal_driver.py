@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -127,6 +128,39 @@ def payloads(store: ClaimStore, reports: list[Any] | None = None, *, key: str = 
 
 
 DATA = bytes(range(256)) * 1000
+
+
+class Gated(MemoryStore):
+    """Answers when the gate is open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = threading.Event()
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Wait, and store."""
+        self.gate.wait(60)
+        super().put(key, data, ttl)
+
+    def get(self, key: str) -> bytes:
+        """Wait, and read."""
+        self.gate.wait(60)
+        return super().get(key)
+
+
+def test_a_thousand_payloads_at_once_are_stored_and_read() -> None:
+    store = Gated()
+    kept = payloads(store)
+    data = [str(number).encode() for number in range(1_000)]
+
+    async def all_of(tasks: list[Any]) -> list[Any]:
+        waiting = asyncio.gather(*tasks)
+        asyncio.get_running_loop().call_soon(store.gate.set)  # when all have begun
+        return await waiting
+
+    references = asyncio.run(all_of([kept.aput(each, "run", "node") for each in data]))
+    store.gate.clear()
+    assert asyncio.run(all_of([kept.aget(str(reference)) for reference in references])) == data
 
 
 def test_both_halves_read_what_either_has_written() -> None:
