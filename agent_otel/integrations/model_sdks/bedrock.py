@@ -138,7 +138,8 @@ def _in_text(message: dict[str, Any], names: dict[str | None, str | None]) -> di
             name = names[text(call.get("toolUseId"))] = text(call.get("name"))
             blocks.append({"text": f"[called {name} with {json.dumps(call.get('input'), default=str)}]"})
         elif result:
-            inner = dictionaries(result.get("content"))
+            # A result may have a blank text; Converse rejects one outside of a result.
+            inner = [each for each in dictionaries(result.get("content")) if str(each.get("text", "json")).strip()]
             blocks.append({"text": f"[result of {names.get(text(result.get('toolUseId')))}]"})
             blocks += [{"text": json.dumps(each["json"], default=str)} if "json" in each else each for each in inner]
         else:

@@ -388,3 +388,14 @@ def test_a_prompt_at_bedrock_keeps_its_tools_and_its_instructions(forks: Forks) 
     assert "get_tool_result" not in json.dumps(first)
     assert last["messages"][-1]["content"][-1] == {"text": NOTE}
     assert sorted(report["messages"]) == sorted([SUMMARIES, UNNAMED.format(layer="bedrock")])
+
+
+def test_a_result_without_text_leaves_no_blank_text_in_the_last_request_at_bedrock(forks: Forks) -> None:
+    turns = [Turn((Asked("call_1", "read", {}, ""),)), Turn((Asked("call_2", "report", {}, LIMITED),))]
+    _, [last] = ran(forks, "bedrock", [{"modelId": "scripted", "messages": rendered("bedrock", turns)}])
+    assert [message["content"] for message in last["messages"]][-4:] == [
+        [{"text": "[called read with {}]"}],
+        [{"text": "[result of read]"}],
+        [{"text": "[called report with {}]"}],
+        [{"text": "[result of report]"}, {"text": LIMITED}],
+    ]
