@@ -67,7 +67,7 @@ class Anthropic:
         """
         response_id = text(response.get("id"))
         is_kept = _thread(body) in ("create", "continue") and response_id is not None
-        said = [without_nulls(fields(block)) for block in listed(response.get("content"))]
+        said = [without_nulls(block) for block in map(fields, listed(response.get("content"))) if not _is_blank(block)]
         results = [{"type": "tool_result", "tool_use_id": answer.call.id, "content": answer.text} for answer in answers]
         answer = {"role": "user", "content": results}
         if is_kept:
@@ -108,6 +108,11 @@ class Anthropic:
     def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
         """Return the number of content blocks."""
         return sum(item.get("type") == "content_block_start" for item in items)
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    """Return True for a text block without text, which models write before a call and no request may have."""
+    return type(block.get("text")) is str and not block["text"].strip()
 
 
 def _thread(body: Mapping[str, Any]) -> object:
@@ -183,7 +188,9 @@ class Bedrock:
         results = [
             {"toolResult": {"toolUseId": answer.call.id, "content": [{"text": answer.text}]}} for answer in answers
         ]
-        turn = [dict(self._message(response)), {"role": "user", "content": results}]
+        message = self._message(response)
+        said = [block for block in map(fields, listed(message.get("content"))) if block and not _is_blank(block)]
+        turn = [{**message, "content": said}, {"role": "user", "content": results}]
         return {**body, "messages": [*listed(body.get("messages")), *turn]}
 
     def kind(self, item: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_otel.messages.exchange.anthropic import Anthropic, Bedrock
 from agent_otel.messages.exchange.base import Answer, Call
 from agent_otel.messages.exchange.openai import Chat, Responses
 
@@ -121,3 +122,23 @@ def test_a_call_that_the_program_answers_is_held_back_in_a_stream() -> None:
     assert added(type="computer_call") == "call"
     assert added(type="shell_call", environment={"type": "container_reference"}) == "neutral"
     assert added(type="web_search_call") == "neutral"
+
+
+def test_a_blank_text_before_a_call_is_not_sent_back() -> None:
+    call: Item = {"type": "tool_use", "id": "call_9", "name": READ.name, "input": {}}
+    events: list[Item] = [
+        {"type": "message_start", "message": {"id": "msg_1"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_start", "index": 1, "content_block": call},
+    ]
+    made = Anthropic().answered({"messages": [USER]}, Anthropic().folded(events), [Answer(READ, {"found": 1})])
+    assert made["messages"][1] == {"role": "assistant", "content": [call]}
+
+    used: Item = {"toolUseId": "call_9", "name": READ.name}
+    parts: list[Item] = [
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": " "}}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"later": 1}}},
+        {"contentBlockStart": {"contentBlockIndex": 2, "start": {"toolUse": used}}},
+    ]
+    made = Bedrock().answered({"messages": [USER]}, Bedrock().folded(parts), [Answer(READ, {"found": 1})])
+    assert made["messages"][1] == {"role": "assistant", "content": [{"toolUse": {**used, "input": {}}}]}
