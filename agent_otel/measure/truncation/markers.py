@@ -173,15 +173,18 @@ OpenAI Agents SDK 100,000; FastMCP 1,000,000. 128 KiB and 1 MiB are what buffers
 """
 
 _CUT: Final = r"\b(?:[Tt]runcated|TRUNCATED|omitted|elided|clipped)\b"
-_ALONE: Final = "(?:[Tt]runcated|TRUNCATED)"
 _NUMBER: Final = r"\d[\d,.]* ?[kKMG]?i?B?"
 _UNIT: Final = r"(?:chars|characters|bytes|lines|tokens|[kKM]i?B)"
 _OUTPUT: Final = r"(?:[Oo]utput|[Rr]esult|[Rr]esponse|[Cc]ontent|[Tt]ool output)s?"
 _INSIDE: Final = r"[^\[\]()<>\n]{0,60}"
+_THING: Final = r"(?:[Dd]iff|[Ff]ile|[Ll]og|[Pp]atch|[Tt]ext|[Bb]ody|[Dd]ata|[Ll]ist|[Tt]able|[Mm]essage)s?"
+_ALONE: Final = (
+    rf"(?:{_THING} (?:is |was |were )?)?(?:[Tt]runcated|TRUNCATED)(?:[,:;]? (?:for|to|at|after|because|\d){_INSIDE})?"
+)
 
 # The same habits in projects that are not listed: a bracket beside or around an ellipsis, a count, an output, or only
-# "truncated" in a bracket. Every alternative starts with a literal, so that the engine skips quickly to where one may
-# start.
+# "truncated" in a bracket, also of a file and the like, and with a reason. Every alternative starts with a literal, so
+# that the engine skips quickly to where one may start.
 _HABITS: Final = (
     *(rf"{dots} ?[\[(<]{_INSIDE}{_CUT}{_INSIDE}[\])>]" for dots in (r"\.\.\.", "…")),
     *(rf"{dots} ?{_NUMBER} ?{_UNIT} {_CUT}" for dots in (r"\.\.\.", "…")),
