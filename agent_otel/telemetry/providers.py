@@ -18,6 +18,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv.types import HISTOGRAM
+from agent_otel.telemetry import forked
 from agent_otel.telemetry.export_pacing import pace_metrics, pace_spans
 
 if TYPE_CHECKING:
@@ -207,10 +208,12 @@ def _exporters(names: list[str], signal: str) -> list[Any]:
 
 def _exporter(name: str, signal: str) -> Any:
     try:
-        return _entry(signal, _entry_name(name, signal))()
+        made = _entry(signal, _entry_name(name, signal))()
     except Exception as error:
         _say_unusable(signal, name, error)
         return None
+    forked.part_connections(made)
+    return made
 
 
 def _entry_name(name: str, signal: str) -> str:

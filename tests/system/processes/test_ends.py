@@ -100,3 +100,40 @@ def test_a_forked_child_sends_what_it_counted_itself(
     assert "" == child.stderr
     counts = [point.count for point in receiver.points if point.name == "agent_otel.tool.args.size"]
     assert ([5, 5, 5, 12], 27) == (counts, len(receiver.spans))
+
+
+_SIBLINGS = """
+import os, time
+import agent_otel
+from ends_program import call
+
+call(0)
+assert agent_otel.flush(60)  # opens the connection that children would share
+start = time.time() + 0.5
+for child in range(1, 13):
+    if not os.fork():
+        for number in range(5):
+            call(100 * child + number)
+        time.sleep(max(0.0, start - time.time()))
+        assert agent_otel.flush(60)
+        os._exit(0)
+assert [0] * 12 == [os.wait()[1] for _ in range(12)]
+"""
+
+
+@pytest.mark.parametrize("name", ["bare", "oldest"])
+def test_forked_children_that_send_at_once_lose_nothing(environment: Callable[[str], Environment], name: str) -> None:
+    """Each has connections of its own: a shared one mixes the requests of two processes."""
+    with OtlpReceiver() as receiver:
+        env = {
+            **receiver.environment(),
+            "OTEL_METRICS_EXPORTER": "otlp",
+            "AGENT_OTEL": "1",
+            "PYTHONPATH": str(PROGRAM.parent),
+        }
+        child = environment(name).run(_SIBLINGS, env=env | LONG, check=True)
+
+    assert "" == child.stderr
+    counts = [point.count for point in receiver.points if point.name == "agent_otel.tool.args.size"]
+    # The parent sends its one call once more when it ends.
+    assert ([1, 1, *[5] * 12], 61) == (sorted(counts), len(receiver.spans))
