@@ -279,7 +279,9 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
             sinks.append(made := OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
             if owned:
                 _own(provider)
-                fork.after_fork(functools.partial(_begin_anew, provider, made))
+                names = tuple(name for name, _ in chosen.labels)
+                labelled = Labelled(made, names, tuple(value or "" for _, value in chosen.labels))
+                fork.after_fork(functools.partial(_begin_anew, provider, labelled))
     where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.environments import Environment
+    from tests.servers.otlp import OtlpReceiver
 
 _PROGRAM = """
 import json
@@ -242,3 +243,27 @@ def test_each_kind_of_span_has_them(environment: Callable[[str], Environment]) -
         ["tool_result_truncated measured", "search"],
         ["workflow_payload act", "search"],
     ]
+
+
+_FORK = """
+import os
+call("search", "x")
+assert agent_otel.flush(60)
+if not os.fork():
+    call("search", "x")
+    os._exit(not agent_otel.flush(60))
+assert os.wait()[1] == 0
+os._exit(0)
+"""
+
+
+def test_a_forked_child_begins_anew_under_the_same_labels(
+    environment: Callable[[str], Environment], receiver: OtlpReceiver
+) -> None:
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "team=search,tenant", "OTEL_METRICS_EXPORTER": "otlp"}
+    child = environment("bare").run(CALL + _FORK, env=receiver.environment() | env)
+    assert ("", 0) == (child.stderr, child.returncode)
+    points = [point for point in receiver.points if point.name == "agent_otel.process.start_time"]
+    assert [{"team": "search"}] * 2 == [point.attributes for point in points]
+    parent, forked = (point.value for point in points)
+    assert parent < forked
