@@ -169,6 +169,8 @@ class LightTracer:
         flags = self.flags(parent) if parent is not None else self._of_root if self._every_root else None
         if flags is None:
             return None
+        if self._ends_as["_resource"] is not tracer.resource:  # the SDK gives a forked child one of its own
+            self._ends_as = ended(tracer)
         trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
         state = None if parent is None else parent.trace_state
         spot = SpanContext(trace_id, self._ids.generate_span_id(), False, flags, state)
@@ -364,9 +366,7 @@ def exemplar_of(span: Span) -> Exemplar | None:
     if isinstance(span, Light):  # always sampled
         return Exemplar(span._context)  # noqa: SLF001
     spot = span.get_span_context()
-    if not (spot.trace_flags & 1 and span.is_recording()):
-        return None
-    return Exemplar(spot)
+    return Exemplar(spot) if spot.trace_flags & 1 and span.is_recording() else None
 
 
 def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span

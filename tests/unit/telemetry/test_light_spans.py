@@ -23,6 +23,8 @@ from agent_otel.telemetry.spans import Light
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tests.environments import Environment
+
 START: Final[dict[str, str | int]] = {"gen_ai.tool.name": "search", "tool.args.bytes": 9}
 END = {"tool.result.bytes": 20_301, "tool.result.truncated": False}
 AT = 1_800_000_000_000_000_000
@@ -225,3 +227,40 @@ def test_a_name_that_no_span_has_is_none_of_a_light_one() -> None:
         assert not hasattr(span, name)
     span.foo = 1
     assert span.foo == 1
+
+
+_FORKED = """
+import json, os
+import agent_otel
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+exporter, provider = InMemorySpanExporter(), TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+
+def ids():
+    with agent_otel.tool_call("search") as call:
+        call.result("x")
+    with provider.get_tracer("program").start_as_current_span("own"):
+        pass
+    found = [span.resource.attributes["service.instance.id"] for span in exporter.get_finished_spans()]
+    exporter.clear()
+    return found
+
+parent = [ids(), ids()]
+reader, writer = os.pipe()
+if not os.fork():
+    os.write(writer, json.dumps(ids()).encode())
+    os._exit(0)
+child = json.loads(os.read(reader, 10_000))
+print(json.dumps([len(set(parent[0] + parent[1])), len(set(child)), child[0] in parent[0]]))
+"""
+
+
+def test_spans_of_a_forked_child_have_the_resource_of_the_child(environment: Callable[[str], Environment]) -> None:
+    """The SDK gives each process an id of its own, also a forked one."""
+    child = environment("bare").run(_FORKED, env={"AGENT_OTEL": "1"}, check=True)
+    assert ("", [1, 1, False]) == (child.stderr, json.loads(child.stdout))
