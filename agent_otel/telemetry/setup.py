@@ -42,10 +42,12 @@ _flusher: lifecycle.Flusher | None = None
 _owned: list[object] = []
 _integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
+#: The thread that resolves telemetry now.
+_resolver: int | None = None
 
 
 class UnavailableError(Exception):
-    """Telemetry could not be resolved a short time ago; the next attempt is not due."""
+    """Telemetry is being resolved in this thread, or could not be a short time ago and the next attempt is not due."""
 
 
 class _Attempts:
@@ -157,25 +159,33 @@ def telemetry() -> Telemetry:
 
 
 def _first() -> Telemetry:
+    if _resolver == threading.get_ident():
+        # A handler of the program's log or of a signal calls a tool, and must not wait for the thread that it is in.
+        raise UnavailableError
     _attempts.check()
     with fork.loading, _lock:
         if resolved is not None:
             return resolved
         _attempts.check()  # another thread may have failed meanwhile
-        return _use_first()
+        first, spans, metrics = _use_first()
+    destinations.say(__version__, dict(_integrations), spans, metrics)
+    return first
 
 
-def _use_first() -> Telemetry:
-    global resolved  # noqa: PLW0603 - resolved once per process
+def _use_first() -> tuple[Telemetry, str, str]:
+    global resolved, _resolver  # noqa: PLW0603 - resolved once per process
+    _resolver = threading.get_ident()
     try:
-        first = _resolve(settings.current())
+        first, spans, metrics = _resolve(settings.current())
         for (name, target), version in list(_integrations.items()):
             _publish(first, name, version, target)
     except Exception:
         _attempts.failed()
         raise
+    finally:
+        _resolver = None
     resolved = first
-    return first
+    return first, spans, metrics
 
 
 def report_integration(name: str, version: str, target: str) -> None:
@@ -224,7 +234,8 @@ def owns(provider: object) -> bool:
     return any(provider is owned for owned in _owned)
 
 
-def _resolve(chosen: Settings) -> Telemetry:
+def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
+    """Return the telemetry, and a sentence each on where spans and metrics go."""
     tracer = None
     exporting = owned = False
     if chosen.spans != "off" and not providers.sdk_disabled():
@@ -241,12 +252,11 @@ def _resolve(chosen: Settings) -> Telemetry:
     metrics.set(semconv.PROCESS_START, (), made.started)
     metrics.set(semconv.BUILD_INFO, _build(chosen), 1)
     errors.handler = metrics.count_internal_error(errors.handler)
-    destinations.say(__version__, dict(_integrations), spans, where)
     if chosen.status_file:
         from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
 
         StatusFile(chosen.status_file, lambda: _described(spans, where))
-    return made
+    return made, spans, where
 
 
 def _described(spans: str, metrics: str) -> dict[str, object]:

@@ -1,0 +1,69 @@
+"""The first use of telemetry, which resolves providers and sinks, amid what a program does meanwhile."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_REPORTED = """
+import json, logging
+import agent_otel
+import prometheus_client
+
+@agent_otel.tool
+def report(text): return "sent"
+
+@agent_otel.tool
+def search(query): return "x"
+
+class Reports(logging.Handler):
+    def emit(self, record):
+        report(record.getMessage())
+
+logging.basicConfig(level=logging.INFO, handlers=[Reports()])
+search("a")
+value = prometheus_client.REGISTRY.get_sample_value
+name = "agent_otel_tool_args_size_bytes_count"
+print(json.dumps([value(name, {"gen_ai_tool_name": tool}) for tool in ("report", "search")]))
+"""
+
+
+def test_a_handler_of_the_log_calls_a_tool(environment: Callable[[str], Environment]) -> None:
+    """The first use is logged, when it is over: it does not wait for itself, and the handler's call is measured."""
+    child = environment("bare").run(_REPORTED, env={"AGENT_OTEL": "1"}, check=True)
+    assert ("", [1, 1]) == (child.stderr, json.loads(child.stdout))
+
+
+_SIGNALLED = """
+import json, os, signal, sys
+import agent_otel
+import prometheus_client
+from agent_otel.telemetry import setup
+
+@agent_otel.tool
+def search(query): return "x"
+
+def at_first_line(frame, event, argument):
+    if frame.f_code is setup._resolve.__code__:
+        sys.settrace(None)
+        signal.raise_signal(signal.SIGUSR1)
+
+signal.signal(signal.SIGUSR1, lambda *_: print(search("from the handler"), flush=True))
+sys.settrace(at_first_line)
+search("a")
+search("b")
+value = prometheus_client.REGISTRY.get_sample_value
+print(int(value("agent_otel_tool_args_size_bytes_count", {"gen_ai_tool_name": "search"})))
+"""
+
+
+def test_a_signal_s_handler_calls_a_tool_meanwhile(environment: Callable[[str], Environment]) -> None:
+    """That call runs and is not measured: the thread cannot wait for itself."""
+    child = environment("bare").run(_SIGNALLED, env={"AGENT_OTEL": "1"}, check=True)
+    assert ["x", "2"] == child.stdout.splitlines()
+    assert child.stderr.startswith("agent_otel failed in tool_call.enter: UnavailableError at ")
