@@ -53,14 +53,18 @@ _BUILT_FROM = {
 }
 
 
+#: The providers that this package has built, also those of a call that an interrupt ended.
+_built: list[object] = []
+
+
 def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """Return the TracerProvider in use, and true if this call built it.
+    """Return the TracerProvider in use, and true if this package built it.
 
     With ``build``, a provider is built where none is set and the variables name an exporter.
     """
     provider = trace.get_tracer_provider()
     if not is_placeholder(provider) or not build:
-        return provider, False
+        return provider, _is_built(provider)
     names = exporter_names("TRACES")
     if not names or sdk_disabled():
         return provider, False
@@ -81,12 +85,13 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
             owned.add_span_processor(SimpleSpanProcessor(exporter))
         else:
             owned.add_span_processor(BatchSpanProcessor(pace_spans(exporter), schedule_delay_millis=delay))
+    _built.append(owned)
     trace.set_tracer_provider(owned)
     return trace.get_tracer_provider(), trace.get_tracer_provider() is owned
 
 
 def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """Return the MeterProvider in use or None, and true if this call built it.
+    """Return the MeterProvider in use or None, and true if this package built it.
 
     With ``build``, a provider is built where none is set and the variables name an exporter.
     """
@@ -96,7 +101,7 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
 
     provider = metrics.get_meter_provider()
     if not is_placeholder(provider):
-        return provider, False
+        return provider, _is_built(provider)
     names = exporter_names("METRICS")
     if not build or not names or sdk_disabled():
         return None, False
@@ -113,8 +118,13 @@ def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
     ]
     resource = _resource(*_resource_origin())
     owned = SDKProvider(metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False)
+    _built.append(owned)
     metrics.set_meter_provider(owned)
     return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
+
+
+def _is_built(provider: object) -> bool:
+    return any(provider is built for built in _built)
 
 
 def _views() -> list[Any]:

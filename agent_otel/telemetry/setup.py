@@ -42,7 +42,7 @@ _flusher: lifecycle.Flusher | None = None
 _owned: list[object] = []
 _integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
-#: The thread that resolves telemetry now.
+#: The thread that resolves telemetry while the lock is held.
 _resolver: int | None = None
 
 
@@ -159,7 +159,7 @@ def telemetry() -> Telemetry:
 
 
 def _first() -> Telemetry:
-    if _resolver == threading.get_ident():
+    if _lock.locked() and _resolver == threading.get_ident():
         # A handler of the program's log or of a signal calls a tool, and must not wait for the thread that it is in.
         raise UnavailableError
     _attempts.check()
@@ -182,8 +182,7 @@ def _use_first() -> tuple[Telemetry, str, str]:
     except Exception:
         _attempts.failed()
         raise
-    finally:
-        _resolver = None
+    errors.handler = first.metrics.count_internal_error(errors.handler)
     resolved = first
     return first, spans, metrics
 
@@ -251,7 +250,6 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     metrics.announce(chosen.limits)
     metrics.set(semconv.PROCESS_START, (), made.started)
     metrics.set(semconv.BUILD_INFO, _build(chosen), 1)
-    errors.handler = metrics.count_internal_error(errors.handler)
     if chosen.status_file:
         from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
 
@@ -298,7 +296,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
         from agent_otel.telemetry.sinks import prometheus  # noqa: PLC0415
 
         prometheus.prepare(chosen)
-        sinks.append(prometheus.PrometheusSink())
+        sinks.append(prometheus.sink())
         if chosen.prometheus_port:
             from agent_otel.telemetry import metrics_server  # noqa: PLC0415
 
@@ -318,11 +316,13 @@ def _begin_anew(provider: object, sink: Sink) -> None:
 def _own(provider: object) -> None:
     """Register a provider that this package built for the flush at the end of the process."""
     global _flusher  # noqa: PLW0603 - one per process
+    if owns(provider):
+        return
     if _flusher is None:
         _flusher = lifecycle.Flusher()
         lifecycle.install(_flusher)
-    _owned.append(provider)
     _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
+    _owned.append(provider)
 
 
 def _after_fork() -> None:

@@ -49,6 +49,11 @@ def _load(_: str = _CLIENT) -> None:
         sink.expose()
 
 
+def sink() -> PrometheusSink:
+    """Return the sink of the client's own registry: a second one would find its names taken by the first one's."""
+    return _sinks[0] if _sinks else PrometheusSink()
+
+
 class PrometheusSink:
     """Metrics in ``registry``, by default the client's own, created at first use."""
 

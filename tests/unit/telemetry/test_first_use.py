@@ -67,3 +67,64 @@ def test_a_signal_s_handler_calls_a_tool_meanwhile(environment: Callable[[str], 
     child = environment("bare").run(_SIGNALLED, env={"AGENT_OTEL": "1"}, check=True)
     assert ["x", "2"] == child.stdout.splitlines()
     assert child.stderr.startswith("agent_otel failed in tool_call.enter: UnavailableError at ")
+
+
+_INTERRUPTED = """
+import json, os, sys
+import agent_otel
+import prometheus_client
+from agent_otel.telemetry import setup
+
+@agent_otel.tool
+def search(query): return "x"
+
+def interrupted_at(number):
+    lines = 0
+    def trace(frame, event, argument):
+        nonlocal lines
+        if frame.f_code.co_filename != setup.__file__:
+            return None
+        lines += event == "line"
+        if lines == number:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+    sys.settrace(trace)
+    try:
+        search("a")
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(None)
+    return False
+
+def metrics():
+    for _ in range(3):
+        search("a")
+    value = prometheus_client.REGISTRY.get_sample_value
+    calls = value("agent_otel_tool_args_size_bytes_count", {"gen_ai_tool_name": "search"})
+    return [calls, value("agent_otel_process_start_time_seconds") is not None]
+
+seen, number = [], 0
+while not seen or seen[-1][0]:
+    number += 1
+    reader, writer = os.pipe()
+    if not os.fork():
+        is_interrupted = interrupted_at(number)
+        os.write(writer, json.dumps([is_interrupted, *metrics()]).encode())
+        os._exit(0)
+    os.close(writer)
+    seen.append(json.loads(os.read(reader, 1000)))
+    os.close(reader)
+    os.wait()
+print(json.dumps(seen))
+"""
+
+
+def test_an_interrupt_of_the_first_call_loses_no_metric(environment: Callable[[str], Environment]) -> None:
+    """Ctrl-C at each line of the set-up: the next call sets up what is missing, and nothing twice."""
+    child = environment("bare").run(_INTERRUPTED, env={"AGENT_OTEL": "1"}, check=True)
+    *interrupted, whole = json.loads(child.stdout)
+    assert ("", [False, 4, True]) == (child.stderr, whole)
+    assert len(interrupted) > 50
+    assert [] == [end for end in interrupted if end not in ([True, 3, True], [True, 4, True])]
