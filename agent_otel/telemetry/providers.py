@@ -9,6 +9,7 @@ import contextlib
 import functools
 import importlib
 import importlib.metadata
+import inspect
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,9 @@ _SCHEDULE_DELAY_MILLIS = 1000.0
 # job that is killed in its first minute loses all its metrics. An interval much below the usual 15 s of a scrape adds
 # no information, and costs money in backends that bill data points.
 _EXPORT_INTERVAL_MILLIS = 10_000.0
+#: Series of one metric in an owned provider; names and sets of values of the program's labels have lower limits.
+_MOST_SERIES = 1_000_000
+_LIMIT = "aggregation_cardinality_limit"
 #: OpenTelemetry's API of metrics takes 3 ms to import, and a program that has not imported it has set no provider.
 METRICS_API = "opentelemetry.metrics"
 _RESOURCE_VARIABLES = ("OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS")
@@ -128,16 +132,23 @@ def _is_built(provider: object) -> bool:
 
 
 def _views() -> list[Any]:
-    """Return views that set the buckets: the OTLP exporter of SDK 1.30 ignores the instruments' bucket advice."""
-    if "exponential" in os.environ.get("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", ""):
-        return []
+    """Return views that set the buckets and the limits of series of our metrics.
+
+    The OTLP exporter of SDK 1.30 ignores the instruments' bucket advice. Newer SDKs add up all but the first 2,000
+    series of an instrument in one without attributes; a program's labels alone may have 200 sets of values.
+    """
     from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View  # noqa: PLC0415
 
-    return [
-        View(instrument_name=metric.name, aggregation=ExplicitBucketHistogramAggregation(metric.buckets))
-        for metric in semconv.METRICS.values()
-        if metric.kind == HISTOGRAM
-    ]
+    is_exponential = "exponential" in os.environ.get("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "")
+    limit = {_LIMIT: _MOST_SERIES} if _LIMIT in inspect.signature(View).parameters else {}
+    views = []
+    for metric in semconv.METRICS.values():
+        options: dict[str, Any] = dict(limit)
+        if metric.kind == HISTOGRAM and not is_exponential:
+            options["aggregation"] = ExplicitBucketHistogramAggregation(metric.buckets)
+        if options:
+            views.append(View(instrument_name=metric.name, **options))
+    return views
 
 
 @functools.lru_cache(maxsize=1)

@@ -267,3 +267,24 @@ def test_a_forked_child_begins_anew_under_the_same_labels(
     assert [{"team": "search"}] * 2 == [point.attributes for point in points]
     parent, forked = (point.value for point in points)
     assert parent < forked
+
+
+_MANY_SERIES = """
+for tenant in range(30):
+    with agent_otel.execution(f"run-{tenant}", labels={"tenant": f"t{tenant}"}):
+        for tool in range(10):
+            call(f"tool-{tool}", "x")
+with agent_otel.execution("last", labels={"tenant": "t29"}):
+    call("tool-9", "x" * 5000 + "...[truncated 9999 characters]")
+assert agent_otel.flush(60)
+"""
+
+
+def test_each_set_has_its_series_when_they_are_pushed(both_ends: Environment, receiver: OtlpReceiver) -> None:
+    """Newer SDKs keep 2,000 series of a metric unless a view says otherwise; here are ten for each tool and tenant."""
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "tenant", "OTEL_METRICS_EXPORTER": "otlp", "AGENT_OTEL_SPANS": "off"}
+    both_ends.run(CALL + _MANY_SERIES, env=receiver.environment() | env, check=True)
+    points = receiver.latest("agent_otel.tool.results.truncated")
+    assert 3000 == len(points)
+    counted = {"gen_ai.tool.name": "tool-9", "layer": "tool", "reason": "marker", "tenant": "t29"}
+    assert [(counted, 1)] == [(point.attributes, point.value) for point in points if point.value]
