@@ -271,7 +271,7 @@ def _described(spans: str, metrics: str) -> dict[str, object]:
 def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
     """Return the sinks of metrics, and a sentence on them."""
     sinks: list[Sink] = []
-    owned = False
+    provider, owned = None, False
     keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
     if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
         provider, owned = providers.shielded_meter_provider(build=chosen.sdk and not keeps)
@@ -296,7 +296,8 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
         from agent_otel.telemetry.sinks import prometheus  # noqa: PLC0415
 
         prometheus.prepare(chosen)
-        sinks.append(prometheus.sink())
+        if not prometheus.has_reader(provider):  # or each number would stand there twice
+            sinks.append(prometheus.sink())
         if chosen.prometheus_port:
             from agent_otel.telemetry import metrics_server  # noqa: PLC0415
 

@@ -8,6 +8,7 @@ cells go into its registry when the program imports it.
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap import import_hook
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.sinks.exposition import ClientMetric
 
 _CLIENT = "prometheus_client"
+_READER = "opentelemetry.exporter.prometheus"
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 #: The module `exposition`, once the client is loaded.
 _exposition: ModuleType | None = None
@@ -47,6 +49,22 @@ def _load(_: str = _CLIENT) -> None:
     _exposition = exposition
     for sink in _sinks:
         sink.expose()
+
+
+def has_reader(provider: object) -> bool:
+    """Return true where OpenTelemetry's own exporter puts the metrics of a provider into the client's registry.
+
+    Not in multiprocess mode, where a scrape reads files that only the client's own metrics write.
+    """
+    if os.environ.get(_FOLDER):
+        return False
+    consumer = getattr(provider, "_measurement_consumer", None)
+    readers = getattr(consumer, "_reader_storages", ())  # by reader; no public name has them
+    return any(
+        type(reader).__module__ == _READER
+        and getattr(reader, "_registry", None) in (None, sys.modules[_CLIENT].REGISTRY)
+        for reader in readers
+    )
 
 
 def sink() -> PrometheusSink:

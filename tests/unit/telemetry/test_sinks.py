@@ -306,3 +306,28 @@ def test_the_first_use_is_one_line(
     ours = [said for said in child.stdout.splitlines() if said.startswith("agent_otel ")]
     version = re.sub(r"openai \d+\.\d+\.\d+", "openai VERSION", ours[0])
     assert [f"agent_otel 0.1.0 {line.replace('PORT', str(free_port))}"] == [version, *ours[1:]]
+
+
+_READ = """
+import json
+import agent_otel
+import prometheus_client
+from opentelemetry import metrics
+from opentelemetry.exporter.prometheus import PrometheusMetricReader
+from opentelemetry.sdk.metrics import MeterProvider
+
+metrics.set_meter_provider(MeterProvider([PrometheusMetricReader()]))
+call("search", "x")
+print(json.dumps(prometheus_client.generate_latest().decode()))
+"""
+
+
+@pytest.mark.parametrize("env", [{"AGENT_OTEL_METRICS": "both"}, {"AGENT_OTEL_PROMETHEUS_PORT": "PORT"}])
+def test_a_registry_that_opentelemetry_fills_has_each_metric_once(
+    environment: Callable[[str], Environment], free_port: int, env: dict[str, str]
+) -> None:
+    env = {name: value.replace("PORT", str(free_port)) for name, value in env.items()}
+    exposed = _run(environment("servers"), _READ, {"AGENT_OTEL": "1", **env})
+
+    series = [(name, value) for (name, _), value in wire.scraped(exposed).items() if name == _COUNT[0]]
+    assert [(_COUNT[0], 1)] == series
