@@ -6,10 +6,12 @@ files that its collector adds up; the client then drops exemplars.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
 from prometheus_client import utils
+from prometheus_client import values as client_values
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar as ClientExemplar
@@ -119,17 +121,38 @@ class ClientMetric:
         elif metric.kind == COUNTER:
             self._metric = prometheus_client.Counter(**arguments)
         else:
-            # The collector also adds the files of ended processes, so that the start is that of the first process.
-            arguments["multiprocess_mode"] = "min" if metric is semconv.PROCESS_START else "max"
-            self._metric = prometheus_client.Gauge(**arguments)
+            self._metric = prometheus_client.Gauge(**arguments, multiprocess_mode="max")
 
     def series(self, values: tuple[str, ...]) -> Series:
         """Return the series with these label values."""
         return _ClientSeries(self._metric.labels(*values) if values else self._metric, self._kind)
 
 
-def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry | None) -> ClientMetric | Cells:
+class StartTime:
+    """The start time of this process, for multiprocess mode: a scrape gets the smallest, also of ended processes.
+
+    It has a file of its own, which belongs to the process that made it. The client begins all gauges of a forked child
+    at 0 in the child's files.
+    """
+
+    def __init__(self, metric: Metric) -> None:
+        self._metric = metric
+        file = f"{os.getpid()}-start"
+        self._value: Any = client_values.MultiProcessValue(lambda: file)  # type: ignore[no-untyped-call]
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        """Return the series with these label values."""
+        name = self._metric.prometheus_name
+        labels = self._metric.prometheus_labels, values
+        return _ClientSeries(self._value(GAUGE, name, name, *labels, self._metric.meaning, "min"), GAUGE)
+
+
+def client_metric(
+    metric: Metric, registry: prometheus_client.CollectorRegistry | None
+) -> ClientMetric | StartTime | Cells:
     """Return a metric of the client itself, or cells that nothing reads where its name is taken."""
+    if metric.name == semconv.PROCESS_START.name:
+        return StartTime(metric)
     try:
         return ClientMetric(metric, _or_own(registry))
     except ValueError:

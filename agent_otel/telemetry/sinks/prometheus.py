@@ -17,13 +17,16 @@ from agent_otel.telemetry.sinks.cells import Cells
 
 if TYPE_CHECKING:
     from types import ModuleType
+    from typing import TypeAlias
 
     from prometheus_client import CollectorRegistry
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
     from agent_otel.telemetry.sinks.base import Series
-    from agent_otel.telemetry.sinks.exposition import ClientMetric
+    from agent_otel.telemetry.sinks.exposition import ClientMetric, StartTime
+
+    _Metric: TypeAlias = Cells | ClientMetric | StartTime
 
 _CLIENT = "prometheus_client"
 _READER = "opentelemetry.exporter.prometheus"
@@ -77,7 +80,7 @@ class PrometheusSink:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self._registry = registry
-        self._metrics: dict[str, Cells | ClientMetric] = {}
+        self._metrics: dict[str, _Metric] = {}
         #: Of each metric in the registry, the object that put it there: two threads may try at once.
         self._exposed: dict[str, object] = {}
         self._multiprocess = bool(os.environ.get(_FOLDER))
@@ -94,9 +97,9 @@ class PrometheusSink:
             self._expose(found)
         return found.series(values)
 
-    def _make(self, metric: Metric) -> Cells | ClientMetric:
+    def _make(self, metric: Metric) -> _Metric:
         if self._multiprocess and _exposition is not None:
-            made: Cells | ClientMetric = _exposition.client_metric(metric, self._registry)
+            made: _Metric = _exposition.client_metric(metric, self._registry)
             return made
         return Cells(metric)
 
@@ -105,7 +108,7 @@ class PrometheusSink:
         for metric in list(self._metrics.values()):
             self._expose(metric)
 
-    def _expose(self, metric: Cells | ClientMetric) -> None:
+    def _expose(self, metric: _Metric) -> None:
         if _exposition is None or not isinstance(metric, Cells):
             return
         here = object()

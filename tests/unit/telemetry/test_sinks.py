@@ -266,6 +266,46 @@ def test_multiprocess_mode_sums_processes(both_ends: Environment, tmp_path: Path
         assert before <= began <= first  # the counters' first process, which has ended
 
 
+_STARTS = """
+import json, os, time
+from prometheus_client import CollectorRegistry, Counter, generate_latest, multiprocess
+
+def summed():
+    registry = CollectorRegistry()
+    multiprocess.MultiProcessCollector(registry)
+    return generate_latest(registry).decode()
+
+def in_a_child(work):
+    if not os.fork():
+        work()
+        os._exit(0)
+    assert os.wait()[1] == 0
+
+own = Counter("own", "Of the program.")
+call("search", "x")
+seen = [summed()]
+in_a_child(own.inc)
+in_a_child(lambda: call("search", "x"))
+print(json.dumps([*seen, summed()]))
+"""
+
+
+@pytest.mark.parametrize("labels", ["", "team=search,tenant"])
+def test_forks_and_later_processes_leave_the_start_time_in_multiprocess_mode(
+    both_ends: Environment, tmp_path: Path, labels: str
+) -> None:
+    """The client begins the gauges of a forked child at 0 as soon as it writes any metric, and 0 is the smallest."""
+    before = time.time()
+    env = {"AGENT_OTEL": "1", "PROMETHEUS_MULTIPROC_DIR": str(tmp_path), "AGENT_OTEL_LABELS": labels}
+    expositions = [wire.scraped(text) for _ in range(2) for text in _run(both_ends, _STARTS, env)]
+    starts, calls = (
+        [value for series in expositions for (metric, _), value in series.items() if metric == name]
+        for name in ("agent_otel_process_start_time_seconds", _COUNT[0])
+    )
+    assert (starts[:1] * 4, [1, 2, 3, 4]) == (starts, calls)
+    assert before <= starts[0] <= time.time()
+
+
 @pytest.mark.parametrize(
     ("program", "env", "line"),
     [
