@@ -11,6 +11,7 @@ import errno
 import logging
 import os
 import socket
+import sys
 import threading
 import time
 from socketserver import TCPServer, ThreadingMixIn
@@ -66,6 +67,11 @@ class _Server(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = str(self.server_address[0]), int(self.server_address[1])
         self.setup_environ()
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Print nothing about a client that resets its connection, as probes of load balancers do."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
     def service_actions(self) -> None:
         """Stop serving when this process closes the port for others."""
         if self.is_left:
@@ -115,6 +121,7 @@ class _Endpoint:
         self._server: _Server | None = None
         self._binding = threading.Lock()
         self._turn = 0  # number of the serving thread; earlier threads end
+        self._process = os.getpid()
         fork.after_fork(self._after_fork_in_child)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_parent=self._after_fork_in_parent)
@@ -134,6 +141,8 @@ class _Endpoint:
 
     def use(self, host: str, port: int) -> None:
         """Serve the registry at the first tool call at the latest; warn once when the port cannot be bound."""
+        if self._process != os.getpid():  # forked without Python's hooks, as by uWSGI: the server is the parent's
+            self._after_fork_in_child()
         self._is_used = True
         self.open(host, port)
         self._bind()
@@ -192,6 +201,7 @@ class _Endpoint:
 
         A child serves only if its parent had made no tool call; children of a worker do not serve.
         """
+        self._process = os.getpid()
         self._binding = threading.Lock()
         server, self._server = self._server, None
         if server is not None:

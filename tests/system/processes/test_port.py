@@ -214,3 +214,56 @@ def test_another_worker_takes_the_port_over(environment: Callable[[str], Environ
     assert "Autorestarting worker" in stderr
     assert "Cannot serve" not in stderr
     assert "cannot serve" not in stderr
+
+
+_RESET = """
+import json, socket, struct, sys, time, urllib.request
+import agent_otel
+
+with agent_otel.tool_call("work") as call:
+    call.result("x")
+port = int(sys.argv[1])
+for sent in (b"", b"GET /metrics HTTP/1.1\\r\\n"):
+    with socket.create_connection(("127.0.0.1", port)) as probe:
+        probe.sendall(sent)
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+time.sleep(1)  # until the server has read from both
+print(urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics").status)
+"""
+
+
+def test_a_client_that_resets_its_connection_prints_nothing(environment: Callable[[str], Environment]) -> None:
+    """Load balancers probe a port so; standard error belongs to the program."""
+    port = free_port()
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
+    child = environment("bare").run(_RESET, str(port), env=env)
+    assert ("200\n", "", 0) == (child.stdout, child.stderr, child.returncode)
+
+
+_WITHOUT_HOOKS = """
+import ctypes, os, sys, urllib.request
+import agent_otel
+
+@agent_otel.tool
+def work(): return "x"
+
+child = ctypes.PyDLL(None).fork()
+if not child:
+    work()
+    sys.stderr.flush()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+work()
+text = urllib.request.urlopen(f"http://127.0.0.1:{sys.argv[1]}/metrics").read().decode()
+print([line for line in text.splitlines() if line.startswith("agent_otel_tool_args_size_bytes_count")])
+"""
+
+
+def test_a_worker_that_is_forked_without_hooks_warns(environment: Callable[[str], Environment]) -> None:
+    """Python does not notice how uWSGI forks: its master goes on serving, and that has counted none of the calls."""
+    port = free_port()
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
+    child = environment("bare").run(_WITHOUT_HOOKS, str(port), env=env, check=True)
+    assert "['agent_otel_tool_args_size_bytes_count{gen_ai_tool_name=\"work\"} 1.0']\n" == child.stdout
+    assert child.stderr.startswith(f"agent_otel cannot serve metrics on 127.0.0.1:{port}, ")
+    assert 1 == len(child.stderr.splitlines())
