@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent import futures
 from typing import TYPE_CHECKING, Any, Final
@@ -32,6 +33,7 @@ def flush(seconds: float) -> bool:
     """Export what has been recorded, through own providers and the program's; return False when it takes longer."""
     if setup.resolved is None:
         return True
+    seconds = min(seconds, threading.TIMEOUT_MAX)  # the longest wait that a lock of Python takes
     until = time.monotonic() + seconds
     payload_analysis.drain(seconds * _ANALYSIS_SHARE)
     models.drain(seconds * _PRICES_SHARE)

@@ -40,12 +40,13 @@ _LIMIT = "aggregation_cardinality_limit"
 #: OpenTelemetry's API of metrics takes 3 ms to import, and a program that has not imported it has set no provider.
 METRICS_API = "opentelemetry.metrics"
 _RESOURCE_VARIABLES = ("OTEL_RESOURCE_ATTRIBUTES", "OTEL_SERVICE_NAME", "OTEL_EXPERIMENTAL_RESOURCE_DETECTORS")
+_GRPC = "otlp_proto_grpc"
 # Modules from which a provider is built, and modules that some versions of the exporters import only when they are
 # constructed or at their first export.
 _BUILT_FROM = {
     "TRACES": ("opentelemetry.sdk.trace.export", "concurrent.futures.thread"),
     "METRICS": ("opentelemetry.sdk.metrics.export", "opentelemetry.sdk.metrics.view"),
-    "otlp_proto_grpc": ("grpc._channel", "grpc.experimental"),
+    _GRPC: ("grpc._channel", "grpc.experimental"),
     "otlp_proto_http": (
         "encodings.idna",
         "importlib.readers",
@@ -227,9 +228,17 @@ def _exporters(names: list[str], signal: str) -> list[Any]:
     return [exporter for exporter in made if exporter is not None]
 
 
+class AbsentError(LookupError):
+    """No installed package has an exporter of a name."""
+
+
 def _exporter(name: str, signal: str) -> Any:
+    entry = _entry_name(name, signal)
     try:
-        made = _entry(signal, _entry_name(name, signal))()
+        made = _entry(signal, entry)()
+    except AbsentError:
+        _say_absent(signal, name, entry)
+        return None
     except Exception as error:
         _say_unusable(signal, name, error)
         return None
@@ -241,10 +250,9 @@ def _entry_name(name: str, signal: str) -> str:
     """Return the name of an exporter's entry point; for ``otlp`` the standard protocol variables determine it."""
     if name != "otlp":
         return name
-    protocol = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL") or os.environ.get(
-        "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"
-    )
-    return "otlp_proto_grpc" if protocol.strip() == "grpc" else "otlp_proto_http"
+    variables = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"
+    protocol = next(filter(None, map(os.environ.get, variables)), "grpc")
+    return _GRPC if protocol.strip() == "grpc" else "otlp_proto_http"
 
 
 @functools.cache
@@ -252,11 +260,11 @@ def _entry(signal: str, name: str) -> Any:
     """Load an exporter class by its entry point.
 
     Raises:
-        LookupError: no installed package provides an exporter of this name.
+        AbsentError: no installed package provides an exporter of this name.
     """
     for entry in importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name):
         return entry.load()
-    raise LookupError("no installed package has an exporter of that name")
+    raise AbsentError
 
 
 def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
@@ -282,4 +290,13 @@ def _say_unusable(signal: str, name: str, error: Exception) -> None:
         f"exporter {signal} {name}",
         f"The OTEL_* variables ask for a {signal.lower()} exporter that cannot be made, {name!r}; nothing is pushed "
         f"through it: {errors.described(error)}",
+    )
+
+
+def _say_absent(signal: str, name: str, entry: str) -> None:
+    hint = " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf uses the one over HTTP." if entry == _GRPC else ""
+    errors.warn_once(
+        f"exporter {signal} {name}",
+        f"The OTEL_* variables ask for the {signal.lower()} exporter {entry!r}, which no installed package has; "
+        f"nothing is pushed through it.{hint}",
     )

@@ -175,7 +175,7 @@ def test_unknown_exporters(environment: Callable[[str], Environment], receiver: 
     assert (
         2 == wire.scraped(json.loads(exposed))[key("agent_otel_tool_args_size_bytes_count", gen_ai_tool_name="search")]
     )
-    assert ["metrics", "traces"] == sorted(line.split("ask for a ")[1].split()[0] for line in _warnings(child))
+    assert ["metrics", "traces"] == sorted(line.split("ask for the ")[1].split()[0] for line in _warnings(child))
     assert all("'pigeon'" in line for line in _warnings(child))
 
 
@@ -512,3 +512,26 @@ def test_the_counts_of_a_forked_child_begin_with_it(
     }
     child = environment("bare").run(_FORKING, env=env, check=True)
     assert [[labels, True]] == json.loads(child.stdout.splitlines()[0])
+
+
+def test_an_exporter_that_is_not_installed_is_named(environment: Callable[[str], Environment]) -> None:
+    program = CALL + 'call("search", "x")'
+    env = {"AGENT_OTEL": "1", "OTEL_TRACES_EXPORTER": "absent"}
+    child = environment("bare").run(program, env=env, check=True)
+    assert child.stderr == (
+        "The OTEL_* variables ask for the traces exporter 'absent', which no installed package has; nothing is pushed "
+        "through it.\n"
+    )
+
+
+def test_an_empty_protocol_is_none(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
+    """A variable without a value is as good as unset, as it is for OpenTelemetry's own configuration: gRPC."""
+    env = {**receiver.environment("grpc"), "OTEL_EXPORTER_OTLP_PROTOCOL": "", "AGENT_OTEL": "1"}
+    child = environment("bare").run(CALL + 'call("search", "x")', env=env, check=True)
+    assert ("", ["execute_tool search"]) == (child.stderr, [span.name for span in receiver.spans])
+
+
+def test_a_flush_without_a_limit_flushes(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
+    program = CALL + 'call("search", "x")\nassert agent_otel.flush(float("inf"))\nimport os\nos._exit(0)'
+    child = environment("bare").run(program, env={**receiver.environment(), "AGENT_OTEL": "1"}, check=True)
+    assert ("", "", ["execute_tool search"]) == (child.stderr, child.stdout, [span.name for span in receiver.spans])
