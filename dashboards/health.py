@@ -310,7 +310,8 @@ _VOLUME = Row(
             "workers that are recycled; look at the job's own log.",
             [
                 Line(
-                    f"sum by ({JOB}) (changes({S.select(semconv.PROCESS_START)}[{WINDOW}]))",
+                    # A process has a start for each set of values of the program's labels.
+                    f"sum by ({JOB}) (max by ({JOB}, instance) (changes({S.select(semconv.PROCESS_START)}[{WINDOW}])))",
                     legend(JOB),
                 )
             ],

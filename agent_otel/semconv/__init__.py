@@ -234,7 +234,8 @@ INSTRUMENTATION_INFO: Final = _metric("agent_otel.instrumentation_info", GAUGE, 
     "1 for each wrap site of an integration: the version found and the function wrapped; target `unmatched` when "
     "a site was not found.")
 PROCESS_START: Final = _metric("agent_otel.process.start_time", GAUGE, "s", (),
-    "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0.")
+    "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0. Each set "
+    "of values of the program's labels has its own.")
 BUILD_INFO: Final = _metric("agent_otel.build_info", GAUGE, "", (VERSION, PYTHON, SCALES_TO_ZERO),
     "1; versions of this package, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 # fmt: on

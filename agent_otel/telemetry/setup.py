@@ -85,7 +85,6 @@ class Telemetry:
         "payloads",
         "settings",
         "sinks",
-        "started",
         "tracer",
     )
 
@@ -102,8 +101,6 @@ class Telemetry:
         labelled = [Labelled(sink, names, values) for sink in sinks] if names else sinks
         metrics = Metrics([*labelled], chosen.large_result_bytes, chosen.remedies)
         self._by_values: dict[tuple[str, ...], Telemetry] = {}
-        #: When this process began to count, in epoch seconds.
-        self.started = time.time()
         self.settings = chosen
         self.tracer = tracer
         self.metrics = metrics
@@ -119,18 +116,10 @@ class Telemetry:
         if found is None:
             found = Telemetry(self.settings, self.tracer, self.sinks, values)
             found.args_key = self.args_key
+            if self.labels is None or values != self.labels.fixed:  # alerts look for the start with a counter's labels
+                found.metrics.set(semconv.PROCESS_START, (), time.time())
             found = self._by_values.setdefault(values, found)
-            # The rules match a counter with the start time that has the same labels.
-            found.metrics.set(semconv.PROCESS_START, (), self.started)
         return found
-
-    def begin_anew(self, sink: Sink) -> None:
-        """Record on a sink that the counts begin now, for each set of label values in use."""
-        self.started = time.time()
-        names = tuple(name for name, _ in self.settings.labels)
-        for values in {() if self.labels is None else self.labels.fixed, *self._by_values}:
-            labelled = Labelled(sink, names, values) if names else sink
-            labelled.series(semconv.PROCESS_START, ()).record(self.started)
 
 
 def _args_key(chosen: Settings) -> bytes:
@@ -248,7 +237,7 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     made = Telemetry(chosen, tracer, sinks)
     metrics = made.metrics
     metrics.announce(chosen.limits)
-    metrics.set(semconv.PROCESS_START, (), made.started)
+    metrics.set(semconv.PROCESS_START, (), time.time())
     metrics.set(semconv.BUILD_INFO, _build(chosen), 1)
     if chosen.status_file:
         from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
@@ -287,9 +276,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
             sinks.append(made := OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
             if owned:
                 _own(provider)
-                names = tuple(name for name, _ in chosen.labels)
-                labelled = Labelled(made, names, tuple(value or "" for _, value in chosen.labels))
-                fork.after_fork(functools.partial(_begin_anew, provider, labelled))
+                fork.after_fork(functools.partial(_begin_anew, provider, made, chosen.labels))
     where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
@@ -307,11 +294,12 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
 
 
 @errors.guarded("emit.fork")
-def _begin_anew(provider: object, sink: Sink) -> None:
+def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | None], ...]) -> None:
     """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
     forked.forget_counts(provider)
-    if resolved is not None:
-        resolved.begin_anew(sink)
+    names, fixed = tuple(name for name, _ in labels), tuple(value or "" for _, value in labels)
+    for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
+        Labelled(sink, names, values).series(semconv.PROCESS_START, ()).record(time.time())
 
 
 def _own(provider: object) -> None:

@@ -166,7 +166,7 @@ def life(file: Path) -> None:
     """Run a process that meets the cap before it is scraped, once."""
     scrapes = Scrapes(f"{LIFE}-0")
     telemetry().metrics.set(semconv.PROCESS_START, (), 1)
-    with agent_otel.execution("refund-1", workflow=DYING):
+    with agent_otel.execution("refund-1", workflow=DYING, labels={"tenant": "acme"}):
         payload = b"x" * int(1.05 * _CAP_BYTES)
         agent_otel.payload(payload, runtime="temporal", activity="answer", direction="input")
     scrapes.take(0)

@@ -31,6 +31,8 @@ _LIVES: Final = range(60, 101, 5)
 SCRAPED: Final[dict[str, list[tuple[int, range]]]] = {
     # The counter is at 1 in each scrape of each life.
     "crashing": [(minute, range(minute, minute + 2)) for minute in _LIVES],
+    # The same with a label of the program's own.
+    "labelled": [(minute, range(minute, minute + 2)) for minute in _LIVES],
     # One process, which is not scraped for 70 minutes.
     "unseen": [(0, range(60)), (0, range(130, MINUTES))],
     "dark": [(0, range(91))],
@@ -48,12 +50,12 @@ _COUNTED: Final = "sum(count_over_time({firing}[{window}]))"
 def exposed(environment: Callable[[str], Environment], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Series]:
     """What a real process of each job exposes after its payload."""
     folder = tmp_path_factory.mktemp("lives")
-    settings = {"asleep": {"AGENT_OTEL_SCALES_TO_ZERO": "1"}}
+    settings = {"asleep": {"AGENT_OTEL_SCALES_TO_ZERO": "1"}, "labelled": {"AGENT_OTEL_LABELS": "tenant"}}
     found = {}
-    for job in ("crashing", "asleep"):
+    for job in ("crashing", *settings):
         file = folder / job
         measured = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "AGENT_OTEL_SDK": "off"}
-        environment("bare").run(fake_time.DAY, LIFE, str(file), env={**measured, **settings.get(job, {})}, check=True)
+        environment("bare").run(fake_time.DAY, LIFE, str(file), env=measured | settings.get(job, {}), check=True)
         found[job] = json.loads(file.read_text())
     return found
 
@@ -62,7 +64,7 @@ def series(exposed: dict[str, Series], start: float) -> Series:
     """The series of all jobs; minute 0 is at ``start`` (epoch seconds)."""
     found: Series = {}
     for job, processes in SCRAPED.items():
-        for name, (value,) in exposed["asleep" if job == "asleep" else "crashing"].items():
+        for name, (value,) in exposed.get(job, exposed["crashing"]).items():
             values = [math.nan] * MINUTES
             for began, scrapes in processes:
                 for minute in scrapes:
@@ -78,6 +80,7 @@ def test_each_is_told_once_and_for_as_long_as_it_lasts(exposed: dict[str, Series
         return _FIRING.format(alert=alert, job=job)
 
     crashing, unseen = firing(_OVER_CAP, "crashing"), firing(_OVER_CAP, "unseen")
+    labelled = firing(_OVER_CAP, "labelled")
     dark, asleep = firing(_GONE, "dark"), firing(_GONE, "asleep")
     one: list[dict[str, Any]] = [{"labels": "{}", "value": 1}]
     none: list[dict[str, Any]] = []
@@ -87,6 +90,8 @@ def test_each_is_told_once_and_for_as_long_as_it_lasts(exposed: dict[str, Series
         (_TOLD.format(firing=crashing), "199m", one),
         (f"{_COUNTED.format(firing=crashing, window='40m')} == bool 40", f"{_LIVES[-1] + 4}m", one),
         (crashing, "140m", none),
+        (_TOLD.format(firing=labelled), "199m", one),
+        (f"{_COUNTED.format(firing=labelled, window='40m')} == bool 40", f"{_LIVES[-1] + 4}m", one),
         # What was over before the gap pages no more after it.
         (f"sum({unseen})", "5m", one),
         (_COUNTED.format(firing=unseen, window="160m"), "199m", none),
@@ -118,7 +123,8 @@ def test_a_server_finds_the_conditions_in_the_minutes_of_the_incidents(
         (over,) = engine.series(f'{semconv.PAYLOAD_OVER_CAP.exposed_name}{{job="crashing"}}', START, end)
 
     assert over["gen_ai_workflow_name"] == DYING
-    assert _whole(found[_OVER_CAP, "crashing"], _LIVES[0] + 5, _LIVES[-1])
+    for job in ("crashing", "labelled"):
+        assert _whole(found[_OVER_CAP, job], _LIVES[0] + 5, _LIVES[-1])
     assert max(found[_OVER_CAP, "unseen"]) < 20
     assert _whole(found[_GONE, "dark"], 97, MINUTES - 1)
     assert (_GONE, "asleep") not in found
