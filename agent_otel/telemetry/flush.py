@@ -7,6 +7,7 @@ the exit. So daemon threads flush, and callers wait for them with a timeout.
 from __future__ import annotations
 
 import atexit
+import functools
 import queue
 import sys
 import threading
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 EXIT_SECONDS = 5.0
 CHILD_SECONDS = 2.0
+#: The flusher of this process, once it has one.
+_installed: list[Flusher] = []
 
 
 class Flusher:
@@ -76,7 +79,8 @@ class _Waiting:
 
 def install(flusher: Flusher) -> None:
     """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
-    atexit.register(_at_exit, flusher)
+    _installed.append(flusher)
+    prepare()
     fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
         {
@@ -86,8 +90,17 @@ def install(flusher: Flusher) -> None:
     )
 
 
-def _at_exit(flusher: Flusher) -> None:
-    if not flusher.flush(EXIT_SECONDS):
+@functools.cache
+def prepare() -> None:
+    """Register the flush at exit, before the first call: what a program registers until then may call tools.
+
+    Python runs such functions in reverse order. Modules of the exporters that tidy up at exit are imported before this.
+    """
+    atexit.register(_at_exit)
+
+
+def _at_exit() -> None:
+    if not all(flusher.flush(EXIT_SECONDS) for flusher in _installed):
         errors.warn_once("exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end.")
 
 
