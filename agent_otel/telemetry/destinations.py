@@ -6,14 +6,17 @@ import gc
 import logging
 import os
 import sys
-from types import CellType, ModuleType
-from typing import TYPE_CHECKING
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import errors
 from agent_otel.telemetry import providers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+#: The client's functions that write an exposition, or return the function that does.
+_WRITERS: Final = frozenset({"generate_latest", "choose_encoder"})
 
 
 def registry_keeps() -> str:
@@ -81,6 +84,22 @@ def _is_exposed() -> bool:
     return bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR")) or any(
         type(module) is ModuleType
         and name.partition(".")[0] not in ("agent_otel", "opentelemetry", "prometheus_client")
-        and vars(module).get("generate_latest") is package.generate_latest
+        and _serves(vars(module), package)
         for name, module in sys.modules.copy().items()
     )
+
+
+def _serves(names: Mapping[str, object], package: Any) -> bool:
+    """Return True when a module has one of the client's writers, or a function that calls one."""
+    if any(name in names and names[name] is getattr(package.exposition, name, None) for name in _WRITERS):
+        return True
+    if names.get("prometheus_client") is not package:
+        return False
+    values = list(names.values())  # another thread may be importing the module
+    values += [member for value in values if type(value) is type for member in list(vars(value).values())]
+    return any(type(value) is FunctionType and _writes(value.__code__) for value in values)
+
+
+def _writes(code: CodeType) -> bool:
+    inner = (constant for constant in code.co_consts if type(constant) is CodeType)
+    return not _WRITERS.isdisjoint(code.co_names) or any(map(_writes, inner))

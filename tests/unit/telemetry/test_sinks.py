@@ -40,9 +40,8 @@ def collected():
     return {m.name: sum(getattr(p, "count", getattr(p, "value", 0)) for p in m.data.data_points) for m in found}
 """
 _REGISTRY = """
-import prometheus_client
-
 def exposed():
+    import prometheus_client  # in a module, it would be a sign that the program serves the registry
     return prometheus_client.generate_latest().decode()
 """
 _SIZE = "agent_otel.tool.result.size"
@@ -109,6 +108,12 @@ _SERVED = {
     "asgi": "import prometheus_client; served = [prometheus_client.make_asgi_app()]",
     "wsgi": "from prometheus_client import make_wsgi_app as make; served = {'/metrics': make()}",
     "handler": "from prometheus_client import generate_latest",
+    "function": "import prometheus_client\ndef metrics(_): return prometheus_client.generate_latest()",
+    "method": "import prometheus_client\nclass View:\n    def get(self): return prometheus_client.generate_latest()",
+    "inner function": (
+        "import prometheus_client\ndef make(app):\n    def metrics(): return prometheus_client.generate_latest()"
+    ),
+    "encoder": "from prometheus_client.exposition import choose_encoder",
     # Nothing of ours would be in it.
     "a registry of its own": "import prometheus_client as p; served = p.make_asgi_app(p.CollectorRegistry())",
 }
