@@ -88,6 +88,9 @@ ENTRY = Integration(
     ),
 )
 
+#: Agents that write results into texts for the model.
+_IN_TEXT = ("ReActAgent", "CodeActAgent")
+
 
 def _inner_call(invocation: Invocation) -> ToolCall:
     metadata = invocation.arg(1, "tool").metadata
@@ -95,8 +98,11 @@ def _inner_call(invocation: Invocation) -> ToolCall:
 
 
 def _outer_call(invocation: Invocation) -> ToolCall:
-    event = invocation.arg(1, "ev")
-    return ToolCall(event.tool_name, event.tool_kwargs, event.tool_id, getattr(invocation.instance, "name", None))
+    workflow, event = invocation.instance, invocation.arg(1, "ev")
+    agents = fields(getattr(workflow, "agents", None)).values() or (workflow,)
+    # The id is one of the framework's own then, as where it takes the tool's name: no request contains it.
+    call_id = event.tool_name if all(is_named(agent, *_IN_TEXT) for agent in agents) else event.tool_id
+    return ToolCall(event.tool_name, event.tool_kwargs, call_id, getattr(workflow, "name", None))
 
 
 def _tool_call(invocation: Invocation) -> ToolCall:

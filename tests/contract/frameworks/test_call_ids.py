@@ -1,0 +1,104 @@
+"""Ids of calls that frameworks keep, and those with which they send the results to the model."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from agent_otel.testing.servers.openai import Json, Reply
+    from tests.environments import Environment
+
+BEGIN = """
+import asyncio, json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+
+def big(n: int) -> str:
+    "Return so many letters."
+    return "x" * n
+
+"""
+END = """
+spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+ids = [span.get("gen_ai.tool.call.id") for span in spans]
+metrics = telemetry.metrics()
+sums = {
+    name: sum(metric["sum"] for metric in metrics if metric["name"] == "agent_otel." + name)
+    for name in ("tool.result.delivered", "tool.results.unmatched", "execution.tool_calls", "model.history.lost")
+}
+print(json.dumps({**sums, "ids": ids}))
+"""
+
+
+def by_turns(*turns: Sequence[tuple[str, int]]) -> Callable[[Json], Reply]:
+    """Ask for the calls of one turn after the other, each an id and the bytes of its result; answer without any."""
+    left = iter(turns)
+
+    def decide(_: Json) -> Reply:
+        calls = next(left, ())
+        return "done" if not calls else [ToolCall(id_, "big", json.dumps({"n": n})) for id_, n in calls]
+
+    return decide
+
+
+def told(environment: Environment, server: OpenAIServer | OllamaServer, program: str) -> Json:
+    """Return what a program recorded; the results of 300, 5,000 and 700 bytes have been delivered, of three calls."""
+    done = environment.run(f"{BEGIN}{program}\n{END}", server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    report: Json = json.loads(done.stdout.splitlines()[-1])
+    assert report["tool.result.delivered"] == 6000
+    assert report["tool.results.unmatched"] == 0
+    assert report["execution.tool_calls"] == 3
+    assert report["model.history.lost"] == 0
+    return report
+
+
+OLLAMA = """
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.tools import FunctionTool
+from llama_index.llms.ollama import Ollama
+
+async def main():
+    model = Ollama("scripted", base_url=sys.argv[1], context_window=8000)
+    await FunctionAgent(name="clerk", tools=[FunctionTool.from_defaults(big)], llm=model).run(user_msg="go")
+
+asyncio.run(main())
+"""
+
+
+def test_a_tools_name_is_no_id_of_its_calls(environment: Callable[[str], Environment]) -> None:
+    """LlamaIndex takes the name as the id where Ollama gives none: two calls at once looked like one and its retry."""
+    with OllamaServer(by_turns([("", 300), ("", 5000)], [("", 700)])) as server:
+        assert told(environment("llama-index-ollama"), server, OLLAMA)["ids"] == [None] * 3
+
+
+REACT = """
+from llama_index.core.agent.workflow import AgentWorkflow, ReActAgent
+from llama_index.core.tools import FunctionTool
+from llama_index.llms.openai import OpenAI
+
+async def main():
+    model = OpenAI("gpt-4o", api_base=sys.argv[1], api_key="scripted", max_retries=0)
+    clerk = ReActAgent(name="clerk", description="It helps.", tools=[FunctionTool.from_defaults(big)], llm=model)
+    await {agent}.run(user_msg="go")
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("agent", ["clerk", "AgentWorkflow([clerk], root_agent='clerk')"])
+def test_an_id_that_an_agent_of_texts_makes_up_is_in_no_request(
+    environment: Callable[[str], Environment], agent: str
+) -> None:
+    steps = [f'Thought: so.\nAction: big\nAction Input: {{"n": {n}}}' for n in (300, 5000, 700)]
+    left = iter([*steps, "Thought: I can answer without using any more tools.\nAnswer: done"])
+    with OpenAIServer(lambda _: next(left)) as server:
+        report = told(environment("llama-index"), server, REACT.format(agent=agent))
+    assert report["ids"] == [None] * 3
