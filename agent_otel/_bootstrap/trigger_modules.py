@@ -46,6 +46,7 @@ MODULES = (
     "agno.team._run",
     "agno.team.team",
     "agno.tools.function",
+    "agno.utils.message",
     "aiobotocore",
     "aiobotocore.client",
     "aiobotocore.endpoint",

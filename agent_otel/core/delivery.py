@@ -13,6 +13,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import (
     answers,
+    execution_context,
     model_calls,
     offered_tools,
     removed_bytes,
@@ -168,6 +169,16 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
         _seen(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
     elif noted is not None and (length < 0 or length != noted.length):
         _compare(out, execution, noted, part, length)
+
+
+def rename(call_id: str, sent_id: str) -> None:
+    """Find a call under the id with which a framework sends its result, too."""
+    run = execution_context.outermost.get()
+    owner = executions.owner((call_id,), None if run is None else run.key)
+    execution = None if owner is None else executions.known(owner)
+    noted = None if execution is None else execution.call_ids.get(call_id)
+    if execution is not None and noted is not None and execution.call_ids.get(sent_id) is not noted:
+        executions.noted(execution, sent_id, noted)
 
 
 def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:

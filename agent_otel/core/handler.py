@@ -49,6 +49,7 @@ __all__ = [
     "as_stream",
     "askipped",
     "begin_dialogue",
+    "call_renamed",
     "dialogues",
     "enter_model",
     "enter_stream",
@@ -152,6 +153,14 @@ def result_delivered(part: RequestPart, adapter: str, call: RequestPart | None =
     if switches.enabled and not switches.muted.get() and not is_suppressed():
         remedy_hooks.cannot_rewrite(adapter)
         delivery.take_result(telemetry(), plain_part(part), None if call is None else plain_part(call))
+
+
+@errors.guarded("model_request")
+def call_renamed(call_id: object, sent_id: object) -> None:
+    """Report that a framework sends the result of a call to the model under another id than the call's."""
+    known, sent = execution_context.id_or_none(call_id), execution_context.id_or_none(sent_id)
+    if switches.enabled and known is not None and sent is not None and known != sent:
+        delivery.rename(known, sent)
 
 
 @errors.guarded("model_request")

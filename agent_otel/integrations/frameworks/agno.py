@@ -17,6 +17,7 @@ from agent_otel._internal.errors import guarded
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, properties, text, traceback_of
 from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.integrations.frameworks.agno_ids import IDS
 from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
@@ -40,6 +41,7 @@ ENTRY = Integration(
     sites=(
         CALLS,
         *RUNS_AND_SESSIONS,
+        IDS,
         # The items of generator tools.
         Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
     ),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import is_empty, is_named, listed, properties, text
+from agent_otel.core.plain import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
@@ -49,7 +49,9 @@ def _call(invocation: Invocation) -> ToolCall:
     asked = _asked.get()
     if asked is None:
         return ToolCall(invocation.instance.name, invocation.kwargs)
-    return ToolCall(invocation.instance.name, asked.arguments, asked.id)
+    # OpenAI's Responses have an id for the item, too.
+    call_id = text(fields(asked.extra).get("call_id")) or asked.id
+    return ToolCall(invocation.instance.name, asked.arguments, call_id)
 
 
 def _failure_text(error: BaseException) -> Any:

@@ -99,7 +99,8 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
     for name, plugin in fields(invocation.instance.plugins).items():
         function = fields(plugin.functions).get(function_name) if plugin_name in (None, name) else None
         if function is not None:
-            return ToolCall(function.fully_qualified_name, asked.arguments, text(asked.id), _running_agent())
+            call_id = text(asked.call_id) or text(asked.id)  # the second is an item's at OpenAI's Responses
+            return ToolCall(function.fully_qualified_name, asked.arguments, call_id, _running_agent())
     return None
 
 

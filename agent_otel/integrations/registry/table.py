@@ -32,6 +32,7 @@ INTEGRATIONS = (
         Site(Candidate('agno.db.utils', Wrap('json_serializer', 'encoded')), adapter='runtimes.agno_sessions', minimum='3.1'),
         Site(Candidate('agno.db.sqlite.sqlite', Wrap('SqliteDb.upsert_run', 'saved'), Wrap('SqliteDb.get_session', 'read'), Wrap('SqliteDb._get_session_run_rows', 'rows'), Wrap('SqliteDb._get_session_runs_data', 'runs')), adapter='runtimes.agno_sessions', minimum='3.1'),
         Site(Candidate('agno.db.sqlite.async_sqlite', Wrap('AsyncSqliteDb.upsert_run', 'saved'), Wrap('AsyncSqliteDb.get_session', 'read'), Wrap('AsyncSqliteDb._get_session_run_rows', 'rows'), Wrap('AsyncSqliteDb._get_session_runs_data', 'runs')), adapter='runtimes.agno_sessions', minimum='3.1'),
+        Site(Candidate('agno.utils.message', Wrap('reformat_tool_call_ids', 'reformatted')), adapter='frameworks.agno_ids', minimum='2.6'),
         Site(Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')), adapter='frameworks.agno'),
     )),
     Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), sites=(

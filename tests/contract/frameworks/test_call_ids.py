@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -38,24 +38,24 @@ print(json.dumps({**sums, "ids": ids}))
 """
 
 
-def by_turns(*turns: Sequence[tuple[str, int]]) -> Callable[[Json], Reply]:
+def by_turns(*turns: Sequence[tuple[str, int]], name: str = "big") -> Callable[[Json], Reply]:
     """Ask for the calls of one turn after the other, each an id and the bytes of its result; answer without any."""
     left = iter(turns)
 
     def decide(_: Json) -> Reply:
         calls = next(left, ())
-        return "done" if not calls else [ToolCall(id_, "big", json.dumps({"n": n})) for id_, n in calls]
+        return "done" if not calls else [ToolCall(id_, name, json.dumps({"n": n})) for id_, n in calls]
 
     return decide
 
 
-def told(environment: Environment, server: OpenAIServer | OllamaServer, program: str) -> Json:
+def told(environment: Environment, server: OpenAIServer | OllamaServer, program: str, *, has_run: bool = True) -> Json:
     """Return what a program recorded; the results of 300, 5,000 and 700 bytes have been delivered, of three calls."""
     done = environment.run(f"{BEGIN}{program}\n{END}", server.base_url, env={"AGENT_OTEL": "1"}, check=True)
     report: Json = json.loads(done.stdout.splitlines()[-1])
     assert report["tool.result.delivered"] == 6000
     assert report["tool.results.unmatched"] == 0
-    assert report["execution.tool_calls"] == 3
+    assert report["execution.tool_calls"] == (3 if has_run else 0)
     assert report["model.history.lost"] == 0
     return report
 
@@ -102,3 +102,77 @@ def test_an_id_that_an_agent_of_texts_makes_up_is_in_no_request(
     with OpenAIServer(lambda _: next(left)) as server:
         report = told(environment("llama-index"), server, REACT.format(agent=agent))
     assert report["ids"] == [None] * 3
+
+
+HAYSTACK = """
+from haystack.components.agents import Agent
+from haystack.components.generators.chat import OpenAIResponsesChatGenerator
+from haystack.dataclasses import ChatMessage
+from haystack.tools import create_tool_from_function
+from haystack.utils import Secret
+
+model = OpenAIResponsesChatGenerator(api_key=Secret.from_token("scripted"), model="gpt-4o", api_base_url=sys.argv[1])
+Agent(chat_generator=model, tools=[create_tool_from_function(big)]).run(messages=[ChatMessage.from_user("go")])
+"""
+SEMANTIC_KERNEL = """
+from openai import AsyncOpenAI
+from semantic_kernel.agents import OpenAIResponsesAgent
+from semantic_kernel.functions import kernel_function
+
+async def main():
+    client = AsyncOpenAI(base_url=sys.argv[1], api_key="scripted")
+    clerk = OpenAIResponsesAgent(ai_model_id="gpt-4o", client=client, name="clerk", instructions="Help.")
+    clerk.kernel.add_function("toolbox", kernel_function(big))
+    await clerk.get_response("go")
+
+asyncio.run(main())
+"""
+AGNO = """
+from agno.agent import Agent
+from agno.models.openai import OpenAIChat, OpenAIResponses
+
+model = {model}("gpt-4o", base_url=sys.argv[1], api_key="scripted", max_retries=0)
+clerk = Agent(model=model, tools=[big], name="clerk", session_id="thread-1", telemetry=False)
+for _ in range({runs}):
+    clerk.run("go")
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "program", "name"),
+    [
+        ("haystack", HAYSTACK, "big"),
+        ("semantic-kernel", SEMANTIC_KERNEL, "toolbox-big"),
+        ("agno", AGNO.format(model="OpenAIResponses", runs=1), "big"),
+    ],
+)
+def test_results_go_to_openais_responses_with_the_ids_of_the_calls(
+    environment: Callable[[str], Environment], row: str, program: str, name: str
+) -> None:
+    """The frameworks keep those of the items."""
+    decide = by_turns([("call_1", 300), ("call_2", 5000)], [("call_3", 700)], name=name)
+    with OpenAIServer(decide) as server:
+        report = told(environment(row), server, program, has_run=row != "semantic-kernel")
+    sent = [_sent(item) for request in server.requests for item in request["input"]]
+    assert {pair for pair in sent if pair} == {("call_1", 300), ("call_2", 5000), ("call_3", 700)}
+    if row == "haystack":
+        assert report["ids"] == ["call_1", "call_2", "call_3"]
+
+
+def _sent(item: Json) -> tuple[str, int] | None:
+    """Return the id and the size of a result; Haystack sends it as text in a list."""
+    if item.get("type") != "function_call_output":
+        return None
+    output: Any = item["output"]
+    text = output if isinstance(output, str) else "".join(part["text"] for part in output)
+    return item["call_id"], len(text)
+
+
+def test_agno_writes_other_ids_for_another_provider(environment: Callable[[str], Environment]) -> None:
+    """Each request begins to count anew, so that the ids of the second run are those of the first."""
+    with OpenAIServer(by_turns([("toolu_1", 300), ("toolu_2", 5000)], [], [("toolu_3", 700)], [])) as server:
+        report = told(environment("agno"), server, AGNO.format(model="OpenAIChat", runs=2))
+    assert report["ids"] == ["toolu_1", "toolu_2", "toolu_3"]
+    sent = [[m["tool_call_id"] for m in request["messages"] if m["role"] == "tool"] for request in server.requests]
+    ids = [f"call_{number:035x}" for number in range(2)]
+    assert sent == [[], ids, [], ids[:1]]
