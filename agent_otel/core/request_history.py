@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 _MOST_USER_MESSAGES = 16
+#: The characters by which a user's message is known again: an agent may write its first turn behind a short question.
+_USER_HEAD = 32
 _MOST_NAMES = 16
 #: With so many beginnings under one set of tools, a request that begins anew is a branch, and no lost history.
 _BRANCHES = 2
@@ -201,7 +203,16 @@ def _read(
 def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
     """Return the bytes of the user's messages by a hash of their beginnings."""
     users = [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]
-    return {hash(beginning(one.part.value)): one.bytes for one in users}
+    return {hash(beginning(one.part.value)[:_USER_HEAD]): one.bytes for one in users}
+
+
+def _first_lines(sized: Sequence[Sized]) -> dict[int, int]:
+    """Return the bytes of the user's messages by hashes of the lines that they begin with, where those are short."""
+    found = {}
+    for one in [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]:
+        head = beginning(one.part.value)[:_USER_HEAD]
+        found.update({hash(head[:end]): one.bytes for end, character in enumerate(head) if character == "\n"})
+    return found
 
 
 def _undelivered(
@@ -223,7 +234,7 @@ def _undelivered(
         if one.offered == offered and _is_akin(one, sized, has_tools=offered != _NO_TOOLS)
     ]
     by_bytes = sum(max(call.handed, call.produced) for call in waiting) // 2
-    if any(_has_grown(one.user_messages, messages_now, max(1, by_bytes)) for one in earlier) or _is_branch(
+    if any(_has_grown(one.user_messages, messages_now, sized, max(1, by_bytes)) for one in earlier) or _is_branch(
         earlier, messages_now
     ):
         return []
@@ -245,11 +256,12 @@ def _is_akin(earlier: Conversation, sized: Sequence[Sized], *, has_tools: bool) 
     )
 
 
-def _has_grown(before: dict[int, int], messages_now: dict[int, int], by_bytes: int = 1) -> bool:
+def _has_grown(before: dict[int, int], messages_now: dict[int, int], sized: Sequence[Sized], by_bytes: int = 1) -> bool:
     """Return true when the user's messages hold more than before: then the results may be in their texts."""
     if len(messages_now) > len(before) and before.keys() <= messages_now.keys():
         return True
-    return any(size >= before[begin] + by_bytes for begin, size in messages_now.items() if begin in before)
+    begun = {**_first_lines(sized), **messages_now}
+    return any(size >= before[begin] + by_bytes for begin, size in begun.items() if begin in before)
 
 
 def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) -> bool:
@@ -279,7 +291,7 @@ def _is_alone(
     is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
     if not is_alone or is_summary(messages[0]):
         return False
-    return not _has_grown(conversation.user_messages, messages_now)
+    return not _has_grown(conversation.user_messages, messages_now, sized)
 
 
 def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelivered: Sequence[SeenCall]) -> None:
@@ -347,7 +359,7 @@ def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
     A request without an earlier turn is a prompt alone, and has no share.
     """
     if not any(KINDS[part] in parts.kinds for part in _ANSWERED) and not _has_grown(
-        conversation.user_messages, messages_now
+        conversation.user_messages, messages_now, sized
     ):
         return
     if total:
