@@ -56,6 +56,8 @@ class _Failed(Exception):  # noqa: N818 - not raised: it stands for one that the
 
 # Names of classes; the second two are this package's own around a generator of the program.
 _GENERATORS = ("generator", "async_generator", "MeasuredGenerator", "MeasuredAsyncGenerator")
+# Begins what the framework makes of an MCP server's answer about an error.
+_MCP_ERROR = "Error from MCP tool '"
 # Begin the names of the framework's methods that call hooks.
 _HOOKS = ("_handle_pre_hook", "_handle_post_hook")
 
@@ -81,7 +83,10 @@ def _result(outcome: Any) -> ToolResult | None:
     if text(outcome.status) == "failure":
         return ToolResult(outcome.error, error_type=TOOL_ERROR, raised=True)
     value = outcome.result
-    return ToolResult(fields(value).get("content") if is_named(value, "ToolResult") else value)
+    if not is_named(value, "ToolResult"):
+        return ToolResult(value)
+    content = fields(value).get("content")
+    return ToolResult(content, error_type=TOOL_ERROR if (text(content) or "").startswith(_MCP_ERROR) else None)
 
 
 def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> Any:

@@ -143,7 +143,11 @@ def _content(output: Any) -> Any:
 
 
 def _flag(output: Any) -> str | None:
-    return TOOL_ERROR if output.is_error is True else None
+    """Return the type of a flagged error; that of an MCP server's answer is only in the answer."""
+    raw = output.raw_output
+    answer = fields(raw) if is_named(raw, "CallToolResult") else {}
+    is_error = output.is_error is True or answer.get("isError", answer.get("is_error")) is True
+    return TOOL_ERROR if is_error else None
 
 
 def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
