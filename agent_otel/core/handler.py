@@ -14,6 +14,7 @@ from agent_otel.core import (
     switches,
     tool_names,
 )
+from agent_otel.core.attempts import begin_again
 from agent_otel.core.executions import executions
 from agent_otel.core.inside_call import Inside
 from agent_otel.core.message_parts import plain_part
@@ -192,7 +193,7 @@ def handler_entered() -> None:
     record = _running()
     if record is not None:
         record.awaits = None
-        record.forget_attempt()
+        begin_again(record)
 
 
 def handler_returned(result: ToolResult) -> None:

@@ -17,6 +17,7 @@ from opentelemetry import context, trace
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
 from agent_otel.core import switches, tool_definitions
+from agent_otel.core.attempts import begin_again
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.inside_call import Inside
 from agent_otel.core.remedy_hooks import askipped, atake_turn, completed, result_remedies, skipped, take_turn
@@ -361,7 +362,7 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
     if current.awaits is reader:
         current.awaits = None
         if current.raised or current.produced is not None:
-            current.forget_attempt()
+            begin_again(current)
         return Visit(current, reader, False, reader.opened_by not in switches.hooked)
     call = _plain_call(reader.call(invocation))
     if call is None or _is_of_another_agent(call, current.call):

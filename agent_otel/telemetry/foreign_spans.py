@@ -6,9 +6,11 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
+from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -75,6 +77,13 @@ def is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
 def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
     return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
+
+
+def take_back_error(span: Span, error_type: str) -> None:
+    """Remove the error that this package has set on an open span of the SDK's: its call goes on."""
+    kept = getattr(span, "_attributes", None)
+    if type(kept) is BoundedAttributes and kept.get(semconv.ERROR_TYPE) == clean(error_type):
+        del kept[semconv.ERROR_TYPE]
 
 
 def opens_none(mode: str, current: Span = INVALID_SPAN) -> bool:
