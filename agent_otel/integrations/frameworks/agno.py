@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
-from agent_otel.core import handler
+from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, properties, text, traceback_of
 from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.agno_ids import IDS
@@ -70,7 +70,9 @@ def _call(invocation: Invocation) -> ToolCall:
     call = invocation.instance
     function = call.function
     agent = function._team if function._agent is None else function._agent
-    session = getattr(function._run_context, "session_id", None)
+    session = None  # within a run, whose requests do not contain it: the framework makes one up where there is none
+    if execution_context.open_run() is None:
+        session = getattr(function._run_context, "session_id", None)
     arguments = {} if is_empty(call.arguments) else call.arguments
     name, above = getattr(agent, "name", None), of_agno(agent)
     return ToolCall(function.name, arguments, call.call_id, name, session, offloads_above=above)

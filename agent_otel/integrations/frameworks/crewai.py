@@ -13,7 +13,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import (
     cause_of,
     fields,
@@ -105,7 +105,9 @@ def _asked(invocation: Invocation, agent: Any, crew: Any, task: Any) -> ToolCall
     if info is None:
         return None
     call_id, name, arguments = info
-    execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
+    execution = None  # within a run, whose requests do not contain the crew
+    if execution_context.open_run() is None:
+        execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
     return ToolCall(name, arguments, call_id, getattr(agent, "role", None), execution)
 
 

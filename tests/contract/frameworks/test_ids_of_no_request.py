@@ -1,0 +1,95 @@
+"""Providers whose requests have no ids of calls: results are matched by name and order, within the run."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import ToolCall
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+_BEGIN = """
+import json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+
+def big(n: int) -> str:
+    "Return so many letters."
+    return "x" * n
+
+"""
+_END = """
+spans = [span for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
+found = [[span["name"], span["parent"], span["attributes"].get("tool.result.bytes")] for span in spans]
+metrics = telemetry.metrics()
+sums = [
+    sum(metric["sum"] for metric in metrics if metric["name"] == "agent_otel." + name)
+    for name in ("tool.result.delivered", "execution.tool_calls")
+]
+print(json.dumps([found, *sums]))
+"""
+
+
+def _calls(*sizes: int) -> list[ToolCall]:
+    return [ToolCall("", "big", json.dumps({"n": n})) for n in sizes]
+
+
+QUIET = {"CREWAI_DISABLE_TRACKING": "true", "CREWAI_DISABLE_VERSION_CHECK": "true", "CREWAI_TRACING_ENABLED": "false"}
+_CREWAI = """
+from crewai import Agent, Crew, Task
+from crewai.llms.providers.gemini.completion import GeminiCompletion
+from crewai.tools import tool
+
+model = GeminiCompletion(
+    model="gemini-2.0-flash", api_key="scripted", client_params={"http_options": {"base_url": sys.argv[1]}}
+)
+clerk = Agent(role="clerk", goal="help", backstory="none", llm=model, tools=[tool(big)])
+Crew(agents=[clerk], tasks=[Task(description="go", expected_output="a word", agent=clerk)]).kickoff()
+"""
+
+
+def test_a_crew_of_gemini(environment: Callable[[str], Environment]) -> None:
+    """The crew's id is on its calls, and in no request."""
+    left = iter([_calls(300, 400), _calls(500), "done"])
+    with GeminiServer(lambda _: next(left)) as server:
+        done = environment("crewai-gemini").run(
+            _BEGIN + _CREWAI + _END, server.base_url, env={"AGENT_OTEL": "1", **QUIET}, check=True
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(report[0]) == [["execute_tool big", "invoke_agent", size] for size in (300, 400, 500)]
+    assert report[1:] == [1200, 3]
+
+
+_AGNO = """
+from agno.agent import Agent
+from agno.models.ollama import Ollama
+
+def agent(tool, **more):
+    return Agent(model=Ollama("scripted", host=sys.argv[1]), tools=[tool], telemetry=False, **more)
+
+def ask(question: str) -> str:
+    "Ask the assistant."
+    return agent(big).run(question).content
+
+agent(ask, {session}).run("go")
+"""
+
+
+def test_an_agent_of_agno_with_and_without_a_session(environment: Callable[[str], Environment]) -> None:
+    """The framework makes a session up for the agent behind the tool."""
+    for session in ("", "session_id='thread-1'"):
+        left = iter([[ToolCall("", "ask", '{"question":"who?"}')], _calls(300, 400), "help", "done"])
+        with OllamaServer(lambda _, left=left: next(left)) as server:
+            done = environment("agno-ollama").run(
+                _BEGIN + _AGNO.format(session=session) + _END, server.base_url, env={"AGENT_OTEL": "1"}, check=True
+            )
+        report = json.loads(done.stdout.splitlines()[-1])
+        within = [["execute_tool big", "execute_tool ask", size] for size in (300, 400)]
+        assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
+        assert report[1:] == [704, 3]
