@@ -364,10 +364,10 @@ def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invoc
         if current.raised or current.produced is not None:
             begin_again(current)
         return Visit(current, reader, False, reader.opened_by not in switches.hooked)
-    call = _plain_call(reader.call(invocation))
-    if call is None or _is_of_another_agent(call, current.call):
+    call, around = _plain_call(reader.call(invocation)), current.call
+    if call is None or _is_of_another_agent(call, around):
         return _begin(reader, call)
-    if call.call_id is None or (reader.station == PRODUCED and call.call_id == current.call.call_id):
+    if call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name}):
         # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
         return Inside(current, call)
     return _begin(reader, call)

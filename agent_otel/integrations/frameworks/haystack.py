@@ -49,8 +49,8 @@ def _call(invocation: Invocation) -> ToolCall:
     asked = _asked.get()
     if asked is None:
         return ToolCall(invocation.instance.name, invocation.kwargs)
-    # OpenAI's Responses have an id for the item, too.
-    call_id = text(fields(asked.extra).get("call_id")) or asked.id
+    # OpenAI's Responses have an id for the item, too; other models have none, and the call is still a model's.
+    call_id = text(fields(asked.extra).get("call_id")) or text(asked.id) or asked.tool_name
     return ToolCall(invocation.instance.name, asked.arguments, call_id)
 
 

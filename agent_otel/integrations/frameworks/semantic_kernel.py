@@ -99,8 +99,10 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
     for name, plugin in fields(invocation.instance.plugins).items():
         function = fields(plugin.functions).get(function_name) if plugin_name in (None, name) else None
         if function is not None:
-            call_id = text(asked.call_id) or text(asked.id)  # the second is an item's at OpenAI's Responses
-            return ToolCall(function.fully_qualified_name, asked.arguments, call_id, _running_agent())
+            tool = function.fully_qualified_name
+            # The second is an item's at OpenAI's Responses; without any, the call is still a model's.
+            call_id = text(asked.call_id) or text(asked.id) or tool
+            return ToolCall(tool, asked.arguments, call_id, _running_agent())
     return None
 
 

@@ -93,3 +93,47 @@ def test_an_agent_of_agno_with_and_without_a_session(environment: Callable[[str]
         within = [["execute_tool big", "execute_tool ask", size] for size in (300, 400)]
         assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
         assert report[1:] == [704, 3]
+
+
+_HAYSTACK = """
+from haystack import component
+from haystack.components.agents import Agent
+from haystack.dataclasses import ChatMessage, ToolCall
+from haystack.tools import create_tool_from_function
+
+@component
+class Model:
+    def __init__(self, *turns):
+        self.left = iter(turns)
+
+    @component.output_types(replies=list[ChatMessage])
+    def run(self, messages: list[ChatMessage], tools: list | None = None):
+        turn = next(self.left)
+        if isinstance(turn, str):
+            return {"replies": [ChatMessage.from_assistant(turn)]}
+        calls = [ToolCall(tool_name=name, arguments=arguments) for name, arguments in turn]
+        return {"replies": [ChatMessage.from_assistant(tool_calls=calls)]}
+
+def agent(tool, *turns):
+    return Agent(chat_generator=Model(*turns), tools=[create_tool_from_function(tool)])
+
+def ask(question: str) -> str:
+    "Ask the assistant."
+    behind = agent(nested, [("nested", {"n": 300}), ("nested", {"n": 400})], "help")
+    return behind.run(messages=[ChatMessage.from_user(question)])["last_message"].text
+
+def nested(n: int) -> str:
+    "Return so many letters with another tool."
+    return create_tool_from_function(big).invoke(n=n)
+
+agent(ask, [("ask", {"question": "who?"})], "done").run(messages=[ChatMessage.from_user("go")])
+"""
+
+
+def test_an_agent_behind_a_tool_of_haystack(environment: Callable[[str], Environment]) -> None:
+    """The calls of a model without ids, as Ollama's, are its own; a tool that a tool's body calls is part of it."""
+    done = environment("haystack").run(_BEGIN + _HAYSTACK + _END, env={"AGENT_OTEL": "1"}, check=True)
+    within = [["execute_tool nested", "execute_tool ask", size] for size in (300, 400)]
+    report = json.loads(done.stdout.splitlines()[-1])
+    assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
+    assert report[2] == 3
