@@ -1,7 +1,7 @@
 """Ollama's client: chat and generate, sync, async and streamed.
 
 Read at ``_request`` of both clients. The protocol has no call ids: a result has the tool's name, or nothing at all, and
-then it answers the calls of the message before it in their order.
+then it answers the calls of the messages before it in their order.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     if listed(body.get("tools")):
         yield RequestPart(TOOLS, body["tools"])
     unanswered: list[str | None] = []
+    has_asked = False
     for message in map(fields, listed(body.get("messages"))):
         part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
         name = None
@@ -66,8 +67,9 @@ def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
             arguments = asked.get("arguments")
             name = text(asked.get("name"))
             yield RequestPart(TOOL_CALL_ARGUMENTS, {} if is_empty(arguments) else arguments, name=name)
-        if calls:
-            unanswered = [text(asked.get("name")) for asked in calls]
+        if calls:  # Strands writes each call into a message of its own
+            unanswered = [*(unanswered if has_asked else ()), *(text(asked.get("name")) for asked in calls)]
+        has_asked = bool(calls)
 
 
 def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:

@@ -46,13 +46,25 @@ class OllamaServer(ScriptedServer):
         return found
 
 
+#: What ends an answer; times are in nanoseconds.
+_END = {
+    "done": True,
+    "total_duration": 4_000_000,
+    "load_duration": 1_000_000,
+    "prompt_eval_count": 10,
+    "prompt_eval_duration": 1_000_000,
+    "eval_count": 2,
+    "eval_duration": 2_000_000,
+}
+
+
 def _key(request: Json, name: str, arguments: Any) -> str:
     said = [message["content"] for message in request.get("messages", []) if message["role"] == "user"]
     return json.dumps([said, name, arguments], sort_keys=True)
 
 
 def _generated(request: Json, reply: Reply) -> Answer:
-    ended = {"done": True, "context": [1, 2, 3], "prompt_eval_count": 10, "eval_count": 2}
+    ended = {**_END, "context": [1, 2, 3]}
     whole = {"model": request["model"], "created_at": "2026-11-21T00:00:00Z", "response": str(reply), **ended}
     return Answer(json.dumps(whole).encode())
 
@@ -77,6 +89,5 @@ def _part(request: Json, reply: Reply, *, done: bool) -> Json:
     if not isinstance(reply, str):
         calls = [(call.name, json.loads(call.arguments_text)) for call in reply]
         message["tool_calls"] = [{"function": {"name": name, "arguments": arguments}} for name, arguments in calls]
-    ended = {"done_reason": "stop", "prompt_eval_count": 10, "eval_count": 2} if done else {}
-    created = "2026-11-21T00:00:00Z"
-    return {"model": request["model"], "created_at": created, "message": message, "done": done, **ended}
+    ended = {"done_reason": "stop", **_END} if done else {"done": False}
+    return {"model": request["model"], "created_at": "2026-11-21T00:00:00Z", "message": message, **ended}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import ToolCall
@@ -93,6 +95,50 @@ def test_an_agent_of_agno_with_and_without_a_session(environment: Callable[[str]
         within = [["execute_tool big", "execute_tool ask", size] for size in (300, 400)]
         assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
         assert report[1:] == [704, 3]
+
+
+_STRANDS = """
+from strands import Agent, tool
+from strands.models.ollama import OllamaModel
+from strands.multiagent import GraphBuilder
+
+@tool
+def small(n: int) -> str:
+    "Return so many letters."
+    return "y" * n
+
+def agent(name, *tools):
+    model = OllamaModel(sys.argv[1], model_id="scripted")
+    return Agent(model=model, tools=list(tools), name=name, description="It helps.", callback_handler=None)
+
+clerk = agent("clerk", tool(big), small)
+{run}
+delivered = {{
+    metric["attributes"]["gen_ai.tool.name"]: metric["sum"]
+    for metric in telemetry.metrics() if metric["name"] == "agent_otel.tool.result.delivered"
+}}
+print(json.dumps(delivered))
+"""
+
+
+@pytest.mark.parametrize(
+    ("run", "asked", "delivered"),
+    [
+        ("clerk('go')", [], {}),
+    ],
+    ids=["alone"],
+)
+def test_an_agent_of_strands(
+    environment: Callable[[str], Environment], run: str, asked: list[ToolCall], delivered: dict[str, int]
+) -> None:
+    """Each call of a turn is in a message of its own, and behind all of them are their results."""
+    calls = [ToolCall("", "big", '{"n":300}'), ToolCall("", "small", '{"n":400}')]
+    left = iter([*([asked] if asked else []), calls, "help", *(["done"] if asked else [])])
+    with OllamaServer(lambda _: next(left)) as server:
+        done = environment("strands-ollama").run(
+            _BEGIN + _STRANDS.format(run=run), server.base_url, env={"AGENT_OTEL": "1"}, check=True
+        )
+    assert json.loads(done.stdout.splitlines()[-1]) == {"big": 300, "small": 400, **delivered}
 
 
 _HAYSTACK = """
