@@ -170,6 +170,11 @@ def open_run() -> Run | None:
     return None
 
 
+def outside_of_runs(session: Any) -> Any:
+    """Return a framework's session, None within a run: there the requests of a model continue the run's state."""
+    return session if open_run() is None else None
+
+
 def current_run() -> Run | None:
     """Return the run that is the execution of this context.
 

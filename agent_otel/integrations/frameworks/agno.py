@@ -70,9 +70,8 @@ def _call(invocation: Invocation) -> ToolCall:
     call = invocation.instance
     function = call.function
     agent = function._team if function._agent is None else function._agent
-    session = None  # within a run, whose requests do not contain it: the framework makes one up where there is none
-    if execution_context.open_run() is None:
-        session = getattr(function._run_context, "session_id", None)
+    # The framework makes one up where the program names none.
+    session = execution_context.outside_of_runs(getattr(function._run_context, "session_id", None))
     arguments = {} if is_empty(call.arguments) else call.arguments
     name, above = getattr(agent, "name", None), of_agno(agent)
     return ToolCall(function.name, arguments, call.call_id, name, session, offloads_above=above)

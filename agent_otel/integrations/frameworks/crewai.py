@@ -105,10 +105,9 @@ def _asked(invocation: Invocation, agent: Any, crew: Any, task: Any) -> ToolCall
     if info is None:
         return None
     call_id, name, arguments = info
-    execution = None  # within a run, whose requests do not contain the crew
-    if execution_context.open_run() is None:
-        execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
-    return ToolCall(name, arguments, call_id, getattr(agent, "role", None), execution)
+    execution = identity(getattr(crew, "id", None)) or identity(getattr(task, "id", None))
+    role = getattr(agent, "role", None)
+    return ToolCall(name, arguments, call_id, role, execution_context.outside_of_runs(execution))
 
 
 def _function_call(invocation: Invocation) -> ToolCall | None:

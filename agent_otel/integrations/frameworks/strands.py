@@ -14,7 +14,7 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -79,7 +79,7 @@ def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
         arguments=known.get("input"),
         call_id=known.get("toolUseId"),
         agent=getattr(agent, "name", None),
-        execution=getattr(agent, "session_id", None),
+        execution=execution_context.outside_of_runs(getattr(agent, "session_id", None)),  # the agent makes it up
     )
 
 

@@ -14,6 +14,7 @@ from agent_otel.testing.servers.openai import ToolCall
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from agent_otel.testing.servers.replies import Json, Reply
     from tests.environments import Environment
 
 _BEGIN = """
@@ -38,6 +39,11 @@ print(json.dumps([found, *sums]))
 """
 
 
+def _in_order(*replies: Reply) -> Callable[[Json], Reply]:
+    left = iter(replies)
+    return lambda _: next(left)
+
+
 def _calls(*sizes: int) -> list[ToolCall]:
     return [ToolCall("", "big", json.dumps({"n": n})) for n in sizes]
 
@@ -58,8 +64,7 @@ Crew(agents=[clerk], tasks=[Task(description="go", expected_output="a word", age
 
 def test_a_crew_of_gemini(environment: Callable[[str], Environment]) -> None:
     """The crew's id is on its calls, and in no request."""
-    left = iter([_calls(300, 400), _calls(500), "done"])
-    with GeminiServer(lambda _: next(left)) as server:
+    with GeminiServer(_in_order(_calls(300, 400), _calls(500), "done")) as server:
         done = environment("crewai-gemini").run(
             _BEGIN + _CREWAI + _END, server.base_url, env={"AGENT_OTEL": "1", **QUIET}, check=True
         )
@@ -83,18 +88,18 @@ agent(ask, {session}).run("go")
 """
 
 
-def test_an_agent_of_agno_with_and_without_a_session(environment: Callable[[str], Environment]) -> None:
+@pytest.mark.parametrize("session", ["", "session_id='thread-1'"])
+def test_an_agent_of_agno_with_and_without_a_session(environment: Callable[[str], Environment], session: str) -> None:
     """The framework makes a session up for the agent behind the tool."""
-    for session in ("", "session_id='thread-1'"):
-        left = iter([[ToolCall("", "ask", '{"question":"who?"}')], _calls(300, 400), "help", "done"])
-        with OllamaServer(lambda _, left=left: next(left)) as server:
-            done = environment("agno-ollama").run(
-                _BEGIN + _AGNO.format(session=session) + _END, server.base_url, env={"AGENT_OTEL": "1"}, check=True
-            )
-        report = json.loads(done.stdout.splitlines()[-1])
-        within = [["execute_tool big", "execute_tool ask", size] for size in (300, 400)]
-        assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
-        assert report[1:] == [704, 3]
+    asked = [ToolCall("", "ask", '{"question":"who?"}')]
+    with OllamaServer(_in_order(asked, _calls(300, 400), "help", "done")) as server:
+        done = environment("agno-ollama").run(
+            _BEGIN + _AGNO.format(session=session) + _END, server.base_url, env={"AGENT_OTEL": "1"}, check=True
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    within = [["execute_tool big", "execute_tool ask", size] for size in (300, 400)]
+    assert sorted(report[0]) == [["execute_tool ask", "invoke_agent", 4], *within]
+    assert report[1:] == [704, 3]
 
 
 _STRANDS = """
@@ -125,16 +130,19 @@ print(json.dumps(delivered))
     ("run", "asked", "delivered"),
     [
         ("clerk('go')", [], {}),
+        # The runs of the two below are those of another agent, and of the graph.
+        ("agent('boss', clerk.as_tool())('go')", [ToolCall("", "clerk", '{"input":"go"}')], {"clerk": 5}),
+        ("graph = GraphBuilder()\ngraph.add_node(clerk, 'clerk')\ngraph.build()('go')", [], {}),
     ],
-    ids=["alone"],
+    ids=["alone", "behind a tool", "in a graph"],
 )
 def test_an_agent_of_strands(
     environment: Callable[[str], Environment], run: str, asked: list[ToolCall], delivered: dict[str, int]
 ) -> None:
     """Each call of a turn is in a message of its own, and behind all of them are their results."""
     calls = [ToolCall("", "big", '{"n":300}'), ToolCall("", "small", '{"n":400}')]
-    left = iter([*([asked] if asked else []), calls, "help", *(["done"] if asked else [])])
-    with OllamaServer(lambda _: next(left)) as server:
+    replies: list[Reply] = [asked, calls, "help", "done"] if asked else [calls, "help"]
+    with OllamaServer(_in_order(*replies)) as server:
         done = environment("strands-ollama").run(
             _BEGIN + _STRANDS.format(run=run), server.base_url, env={"AGENT_OTEL": "1"}, check=True
         )
