@@ -67,6 +67,8 @@ ENTRY = Integration(
 # Begin the framework's texts about an exception of a function, and about one that the model may not call.
 _FAILED = "An error occurred while invoking the function "
 _UNKNOWN = "The tool call with name "
+#: The id of the result of a call that has none.
+_NO_ID = "unknown"
 _DIAGNOSTICS = "semantic_kernel.utils.telemetry.agent_diagnostics.decorators"
 
 #: The agent's name, and the outermost run in which it runs.
@@ -115,6 +117,8 @@ def _produced(result: Any) -> ToolResult:
 
 def _handed_back(content: Any) -> ToolResult | None:
     """Read the content that the chat history has got; its text alone shows that the function was not called."""
+    if content is None:
+        return None
     value = content.result
     said = text(value) or ""
     if is_named(content.inner_content, "FunctionResult"):
@@ -209,7 +213,7 @@ class _History:
     def get(self) -> Any:
         items = listed(self._history.messages[-1].items)
         content: Any = items[0] if items else None
-        is_its = is_named(content, "FunctionResultContent") and text(content.id) == text(self._call_id)
+        is_its = is_named(content, "FunctionResultContent") and text(content.id) == (text(self._call_id) or _NO_ID)
         return content if is_its else None
 
     def put(self, content: Any) -> None:

@@ -149,6 +149,40 @@ def test_an_agent_of_strands(
     assert json.loads(done.stdout.splitlines()[-1]) == {"big": 300, "small": 400, **delivered}
 
 
+_SEMANTIC_KERNEL = """
+import asyncio
+from ollama import AsyncClient
+from semantic_kernel.agents import ChatCompletionAgent
+from semantic_kernel.connectors.ai.ollama import OllamaChatCompletion
+from semantic_kernel.functions import kernel_function
+
+async def main():
+    model = OllamaChatCompletion(ai_model_id="scripted", client=AsyncClient(host=sys.argv[1]))
+    clerk = ChatCompletionAgent(service=model, name="clerk")
+    clerk.kernel.add_function("toolbox", kernel_function(big))
+    await clerk.get_response("go")
+
+asyncio.run(main())
+from agent_otel._internal import errors
+assert not errors.errors, errors.errors
+"""
+
+
+@pytest.mark.parametrize(
+    ("row", "program", "tool"),
+    [
+        ("semantic-kernel-ollama", _SEMANTIC_KERNEL, "toolbox-big"),
+    ],
+)
+def test_two_calls_of_a_turn_at_ollama(
+    environment: Callable[[str], Environment], row: str, program: str, tool: str
+) -> None:
+    calls = [ToolCall("", tool, json.dumps({"n": n})) for n in (300, 400)]
+    with OllamaServer(_in_order(calls, "done")) as server:
+        done = environment(row).run(_BEGIN + program + _END, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    assert json.loads(done.stdout.splitlines()[-1])[1:] == [700, 2]
+
+
 _HAYSTACK = """
 from haystack import component
 from haystack.components.agents import Agent
