@@ -64,6 +64,8 @@ ENTRY = Integration(
     ),
 )
 
+#: Digits of a turn's number; providers give longer ids.
+_LONGEST_NUMBER = 5
 _call_id: Within[str] = Within("agent_otel_autogen_call_id")
 
 
@@ -79,8 +81,11 @@ def _run_call(invocation: Invocation) -> ToolCall | None:
 
 
 def _execute_call(invocation: Invocation) -> ToolCall:
+    """Read a call of the model's; where Ollama gives no ids, the framework gives all of a turn the turn's number."""
     call = invocation.arg(0, "tool_call")
-    return ToolCall(call.name, call.arguments, call.id, invocation.arg(3, "agent_name"))
+    given = text(call.id) or ""
+    is_number = given.isdecimal() and len(given) <= _LONGEST_NUMBER
+    return ToolCall(call.name, call.arguments, call.name if is_number else call.id, invocation.arg(3, "agent_name"))
 
 
 def _result(value: Any) -> ToolResult | None:

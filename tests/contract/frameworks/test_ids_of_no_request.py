@@ -166,12 +166,22 @@ asyncio.run(main())
 from agent_otel._internal import errors
 assert not errors.errors, errors.errors
 """
+_AUTOGEN = """
+import asyncio
+from autogen_agentchat.agents import AssistantAgent
+from autogen_ext.models.ollama import OllamaChatCompletionClient
+
+model = OllamaChatCompletionClient(model="llama3.1", host=sys.argv[1])
+asyncio.run(AssistantAgent("clerk", model, tools=[big], reflect_on_tool_use=True).run(task="go"))
+"""
 
 
 @pytest.mark.parametrize(
     ("row", "program", "tool"),
     [
         ("semantic-kernel-ollama", _SEMANTIC_KERNEL, "toolbox-big"),
+        # The framework gives all calls of a turn the same id.
+        ("autogen-ollama", _AUTOGEN, "big"),
     ],
 )
 def test_two_calls_of_a_turn_at_ollama(
