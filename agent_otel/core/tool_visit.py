@@ -336,7 +336,7 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
     if call is None or (_SUPPRESSING in sys.modules and is_suppressed()):
         return None
-    if call.call_id == call.name:  # which frameworks take as the id where the provider gives none
+    if call.call_id is not None and (not call.call_id or call.call_id == call.name):  # where a provider gives none
         call = call._replace(call_id=None)
     is_fixed = reader.replace is None and (reader.awaits is None or reader.awaits.replace is None)
     if is_fixed and result_remedies() is not None:

@@ -79,6 +79,29 @@ def test_a_tools_name_is_no_id_of_its_calls(environment: Callable[[str], Environ
         assert told(environment("llama-index-ollama"), server, OLLAMA)["ids"] == [None] * 3
 
 
+EMPTY = """
+from llama_index.core.agent.workflow import FunctionAgent
+from llama_index.core.tools import FunctionTool
+from llama_index.llms.openai import OpenAI
+
+def big(n: int) -> str:
+    "Return a record."
+    return f"record {n}: {'abcdefgh' * n}"[: n - 8] + f"end {n:4}"
+
+async def main():
+    model = OpenAI("gpt-4o", api_base=sys.argv[1], api_key="scripted", max_retries=0)
+    await FunctionAgent(name="clerk", tools=[FunctionTool.from_defaults(big)], llm=model).run(user_msg="go")
+
+asyncio.run(main())
+"""
+
+
+def test_an_empty_id_is_none(environment: Callable[[str], Environment]) -> None:
+    """Some servers of OpenAI's API write empty ids; the results are known by their beginnings."""
+    with OpenAIServer(by_turns([("", 300), ("", 5000)], [("", 700)])) as server:
+        assert told(environment("llama-index"), server, EMPTY)["ids"] == [None] * 3
+
+
 REACT = """
 from llama_index.core.agent.workflow import AgentWorkflow, ReActAgent
 from llama_index.core.tools import FunctionTool
