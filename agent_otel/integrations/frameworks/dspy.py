@@ -1,4 +1,4 @@
-"""DSPy: the tools of its agents, runs of ``ReAct`` and ``ReActV2``, and the requests of its language models.
+"""DSPy: tools, the runs of its agents, and the requests of its language models.
 
 Produced is read at ``Tool.__call__`` and ``Tool.acall``, which know no call's id. The tool by which an agent gives its
 final answer is the framework's own, and no tool call. A module that is a tool may be an agent, whose calls are its own;
@@ -64,6 +64,9 @@ ENTRY = Integration(
             Wrap("ReActV2.aforward", "agent_run"),
             Wrap("format_error_for_lm", "formatting"),
         ),
+        # Agents that write code.
+        Candidate("dspy.predict.rlm", Wrap("RLM.forward", "agent_run"), Wrap("RLM.aforward", "agent_run")),
+        Candidate("dspy.predict.code_act", Wrap("CodeAct.forward", "agent_run")),
         Candidate("dspy.clients.base_lm", Wrap("BaseLM.__call__", "request"), Wrap("BaseLM.acall", "request")),
         Candidate("dspy.clients.execution", Wrap("_cached", "cached")),
         Site(

@@ -124,4 +124,47 @@ def test_an_answer_from_the_cache_is_no_request(environment: Callable[[str], Env
     assert json.loads(done.stdout) == [["done", "done"], [["user", 1, 5]]]
 
 
+_IN_CODE = """
+import asyncio, json, sys
+from tests.contract.child import Telemetry
+telemetry = Telemetry()
+import dspy
+from dspy.primitives.code_interpreter import FinalOutput
+from tests.contract.toolbox import lookup
+
+class Interpreter:
+    def __init__(self):
+        self.tools = {}
+
+    def start(self):
+        pass
+
+    def shutdown(self):
+        pass
+
+    def execute(self, code, variables=None, **_):
+        if "lookup" not in code:
+            return ""
+        self.tools["lookup"](key="größe")
+        return FinalOutput({"answer": "done"})
+
+model = dspy.LM("openai/scripted", api_base=sys.argv[1], api_key="scripted", cache=False)
+with dspy.context(lm=model):
+    agent = dspy.RLM("question -> answer", tools=[lookup], interpreter_factory=Interpreter)
+    said = [agent(question="who?").answer, asyncio.run(agent.acall(question="who?")).answer]
+spans = [[s["name"], s["parent"], s["attributes"].get("tool.result.bytes")] for s in telemetry.spans()]
+totals = [m for m in telemetry.metrics() if m["name"] == "agent_otel.execution.tool_calls"]
+print(json.dumps([said, spans, [[each["count"], each["sum"]] for each in totals]]))
+"""
+
+
+def test_a_run_of_an_agent_whose_code_calls_tools(environment: Callable[[str], Environment]) -> None:
+    fields = {"reasoning": "so", "code": "```python\nSUBMIT(lookup(key='größe'))\n```", "completed": ""}
+    code = "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in fields.items())
+    with OpenAIServer(lambda _: code) as server:
+        done = environment("dspy").run(_IN_CODE, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
+    spans = [["execute_tool lookup", "invoke_agent", LOOKUP_BYTES], ["invoke_agent", None, None]]
+    assert json.loads(done.stdout.splitlines()[-1]) == [["done"] * 2, spans * 2, [[2, 2]]]
+
+
 del Delivery
