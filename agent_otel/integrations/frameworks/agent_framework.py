@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
+from agent_otel.core import execution_context
 from agent_otel.core.plain import is_dict, is_named, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -108,7 +109,8 @@ def _auto_call(invocation: Invocation) -> ToolCall | None:
     if content is None or text(content.name) not in invocation.kwargs["tool_map"]:
         return None
     session = getattr(invocation.kwargs.get("invocation_session"), "session_id", None)
-    return ToolCall(content.name, content.arguments, content.call_id, _agent.get(), session)
+    execution = execution_context.outside_of_runs(session)  # an agent behind a tool has one of its own
+    return ToolCall(content.name, content.arguments, content.call_id, _agent.get(), execution)
 
 
 def _result(value: Any) -> ToolResult:

@@ -193,6 +193,36 @@ def test_two_calls_of_a_turn_at_ollama(
     assert json.loads(done.stdout.splitlines()[-1])[1:] == [700, 2]
 
 
+_AGENT_FRAMEWORK = """
+import asyncio
+from agent_framework import Agent, tool
+from agent_framework_ollama import OllamaChatClient
+
+def agent(name, tool):
+    return Agent(OllamaChatClient(host=sys.argv[1], model="scripted"), "Help.", name=name, tools=[tool])
+
+async def main():
+    helper = agent("helper", tool(approval_mode="never_require")(big))
+    boss = agent("boss", helper.as_tool())
+    await boss.run("go", session=boss.create_session())
+
+asyncio.run(main())
+"""
+
+
+def test_an_agent_of_agent_framework_behind_a_tool(environment: Callable[[str], Environment]) -> None:
+    """The framework makes a session up for it."""
+    asked = [ToolCall("", "helper", '{"task":"go"}')]
+    with OllamaServer(_in_order(asked, _calls(300, 400), "help", "done")) as server:
+        done = environment("agent-framework-ollama").run(
+            _BEGIN + _AGENT_FRAMEWORK + _END, server.base_url, env={"AGENT_OTEL": "1"}, check=True
+        )
+    report = json.loads(done.stdout.splitlines()[-1])
+    within = [["execute_tool big", "invoke_agent helper", size] for size in (300, 400)]
+    assert sorted(report[0]) == [*within, ["execute_tool helper", "invoke_agent boss", 4]]
+    assert report[1:] == [704, 3]
+
+
 _HAYSTACK = """
 from haystack import component
 from haystack.components.agents import Agent
