@@ -46,7 +46,7 @@ class OllamaServer(ScriptedServer):
         return found
 
 
-#: What ends an answer; times are in nanoseconds.
+#: The fields at the end of an answer; times are in nanoseconds.
 _END = {
     "done": True,
     "total_duration": 4_000_000,
