@@ -607,7 +607,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "semantic_kernel._outer": lambda value: (
         _space(plugins={"p": _space(functions={"f": _space(fully_qualified_name=value)})}),
-        (_space(plugin_name="p", function_name="f", arguments=value, id=value),),
+        (_space(plugin_name="p", function_name="f", arguments=value, id=value, call_id=value),),
         {},
     ),
     "smolagents.execute": lambda value: (_space(managed_agents={"m": None}, name=value), (value, value), {}),
@@ -627,6 +627,13 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "mcp_server.looking_up": lambda value: (None, (value,), {}),
     "mcp_server.composing": lambda value: (None, (value,), {}),
     "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
+    "agno_ids.reformatted": lambda value: (
+        None,
+        ([_space(tool_calls=[{"id": value}]), value], value),
+        {},
+        [_space(tool_calls=[{"id": "sent", "call_id": value}]), value],
+        None,
+    ),
     "agno.logged": lambda value: (None, (value,), {}),
     "agentscope.saving": lambda value: (
         None,
