@@ -116,13 +116,13 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
         series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
     utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
-    if execution is not None and not is_appended:
+    if execution is not None:
         run = execution_context.outermost.get()
         if run is not None and run.conversation == execution:
             run.totals.payload_bytes = max(run.totals.payload_bytes, size_bytes)
         kind = kind_of(step, direction, more)
         small = size_bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
-        if not (small and (again or executions.small(execution, kind, size_bytes))):
+        if not (is_appended or (small and (again or executions.small(execution, kind, size_bytes)))):
             turns_left = _remember(execution, kind, carried, cap_bytes, series)
     is_large = size_bytes >= payload_analysis.LARGE_BYTES and (data is not None or value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio

@@ -411,5 +411,26 @@ def test_what_a_saver_fails_to_store_is_no_payload(environment: Callable[[str], 
     assert [sum(m["sum"] for m in written if m["attributes"]["direction"] == of) for of in (STATE, OUTPUT)] == stored
 
 
+def test_the_largest_payload_may_be_of_a_sixth_task(environment: Callable[[str], Environment]) -> None:
+    """It has no series, because payloads of four tasks side by side have; the execution's largest it is."""
+    script = """
+        import json
+        from tests.contract.child import Telemetry
+        telemetry = Telemetry()
+        from langgraph.checkpoint.memory import InMemorySaver
+        from tests.contract.runtimes.programs import langgraph
+
+        given = {"turns": 0, "n": 1, "sizes": [1_000, 1_000, 1_000, 1_000, 1_000, 100_000]}
+        app = langgraph.swarm(given).compile(checkpointer=InMemorySaver())
+        app.invoke({"n": 1}, {"configurable": {"thread_id": "thread"}})
+        print(json.dumps([m for m in telemetry.metrics() if m["name"].endswith(".payload.size")]))
+    """
+    run = environment("langgraph-savers").run(script, env={"AGENT_OTEL": "1"}, check=True)
+    metrics = json.loads(run.stdout)
+    (largest,) = (m for m in metrics if m["name"] == "agent_otel.execution.payload.size")
+    # The state of the sixth run: its text, and less than 2 kB beside it.
+    assert (largest["count"], 100_000 < largest["sum"] < 102_000) == (1, True)
+
+
 def _is_refused(said: Json) -> bool:
     return bool(said.get("workflow.payload.rejected"))
