@@ -25,7 +25,7 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 
 def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
     """Return the path to a subgraph without the ids of its runs, with the numbers of tasks that run side by side."""
-    path = text(config["configurable"].get("checkpoint_ns")) or ""
+    path = _path(config)
     if ":" in path:
         path = "|".join(part.partition(":")[0] for part in path.split("|"))
     return " ".join((path, *map(str, _numbers(config, task_path))))
@@ -36,13 +36,18 @@ def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
     return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
 
 
+def _path(config: Mapping[str, Any]) -> str:
+    return text(config["configurable"].get("checkpoint_ns")) or ""
+
+
 def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
     """Yield the numbers of the tasks that a node has sent: that of the subgraph's run, and of the task that writes.
 
-    Such tasks run in one step, and their payloads are no turns of one another.
+    Such tasks run in one step, and their payloads are no turns of one another. A path without ids is that of a graph
+    with a memory of its own: its next turn is its next run, whichever task starts it.
     """
     task = fields(config.get("metadata")).get("langgraph_path")
-    if type(task) is tuple and len(task) > 1 and type(task[1]) is int:
+    if type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in _path(config):
         yield task[1]
     sent = _SENT.fullmatch(task_path)
     if sent is not None:

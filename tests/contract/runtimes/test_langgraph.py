@@ -411,6 +411,52 @@ def test_what_a_saver_fails_to_store_is_no_payload(environment: Callable[[str], 
     assert [sum(m["sum"] for m in written if m["attributes"]["direction"] == of) for of in (STATE, OUTPUT)] == stored
 
 
+def test_a_graph_with_its_own_memory_grows_wherever_it_is_started(environment: Callable[[str], Environment]) -> None:
+    """Four runs of a sub-agent that keeps its messages, at each second turn sent after another task."""
+    script = """
+        import json, operator, time
+        from typing import Annotated, TypedDict
+        from tests.contract.child import Telemetry
+        telemetry = Telemetry()
+        from agent_otel.core.executions import executions
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.graph import START, StateGraph
+        from langgraph.types import Send
+
+        class Memory(TypedDict, total=False):
+            messages: Annotated[list, operator.add]
+            turn: int
+
+        agent = StateGraph(Memory)
+        agent.add_node("model", lambda state: {"messages": ["a" * 200_000]})
+        agent.add_edge(START, "model")
+        agent = agent.compile(checkpointer=True)
+
+        def tools(state):
+            return {"messages": [len(agent.invoke({"messages": ["b"]})["messages"]) if state["is_agent"] else 0]}
+
+        def send(state):
+            before = [Send("tools", {"is_agent": False})] * (state["turn"] % 2)
+            return [*before, Send("tools", {"is_agent": True})] if state["turn"] < 5 else "__end__"
+
+        graph = StateGraph(Memory)
+        graph.add_node("next", lambda state: {"turn": state.get("turn", 0) + 1})
+        graph.add_node("tools", tools)
+        graph.add_edge(START, "next")
+        graph.add_conditional_edges("next", send, ["tools", "__end__"])
+        graph.add_edge("tools", "next")
+        app = graph.compile(checkpointer=InMemorySaver())
+        said = app.invoke({"messages": []}, {"configurable": {"thread_id": "thread"}})["messages"]
+        tracks = executions.known("thread").tracks
+        print(json.dumps([said, max((track.sizes for track in tracks.values()), key=max)]))
+    """
+    run = environment("langgraph-savers").run(script, env={"AGENT_OTEL": "1"}, check=True)
+    said, sizes = json.loads(run.stdout)
+    assert said == [0, 2, 4, 0, 6, 8]
+    # One series of four states, each with 200,000 letters more.
+    assert [size // 200_000 for size in sizes] == [1, 2, 3, 4]
+
+
 def test_the_largest_payload_may_be_of_a_sixth_task(environment: Callable[[str], Environment]) -> None:
     """It has no series, because payloads of four tasks side by side have; the execution's largest it is."""
     script = """
