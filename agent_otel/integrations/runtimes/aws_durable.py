@@ -21,6 +21,7 @@ from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.runtimes.aws_durable_branches import BRANCHES, Branches
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 # The integration's plug-in is an entry point of the SDK's own, too.
@@ -45,10 +46,6 @@ _PLUGINS = "aws_durable_execution_sdk_python.plugin"
 # "STEP output payload size must be less than or equal to 262144 bytes."
 _TOO_LARGE = re.compile(r"payload size must be less than or equal to (\d+) bytes")
 _INVOKE_CAP = "chained-invoke"
-# The SDK numbers their names.
-_BRANCHES = ("ParallelBranch", "MapIteration")
-# Branches of an invocation whose payloads have turns of their own; those of more would push out the others.
-_MOST_BRANCHES = 4
 
 # Executions whose input has been counted, the last few: an invocation that fails before its first checkpoint is made
 # again with the same.
@@ -61,7 +58,7 @@ _running: dict[tuple[str, str], Any] = {}
 def _step(execution: str, operation: Any) -> Step:
     """Return the step of an operation, or of an update of one; without a name it has its sub-type as name."""
     kind = operation.operation_type.value
-    activity = operation.sub_type if operation.sub_type in _BRANCHES else operation.name or operation.sub_type
+    activity = operation.sub_type if operation.sub_type in BRANCHES else operation.name or operation.sub_type
     return Step(
         _RUNTIME,
         activity if kind != "EXECUTION" else None,
@@ -105,24 +102,15 @@ class _Hooks:
 
     def __init__(self, execution: str) -> None:
         self.execution = execution
-        #: The number of the branch that a context is or is in. Branches run side by side: none is another's next turn.
-        self._branches: dict[str, int] = {}
+        self._branches = Branches(execution)
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_start(self, info: Any) -> None:
         """Run before a step's function, or that of a context with steps in it, in its thread."""
         if info.operation_type.value == "STEP":
             _enter(self, info)
-        elif info.sub_type in _BRANCHES:
-            self._branches.setdefault(info.operation_id, len(self._branches))
-        elif info.parent_id in self._branches:
-            self._branches[info.operation_id] = self._branches[info.parent_id]
-
-    def _in_branch(self, carried: Payload | None, info: Any) -> Payload | None:
-        branch = self._branches.get(info.operation_id, self._branches.get(info.parent_id))
-        if carried is None or branch is None:
-            return carried
-        return carried._replace(kind=str(branch), is_appended=branch >= _MOST_BRANCHES)
+        else:
+            self._branches.entered(info)
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_end(self, info: Any) -> None:
@@ -137,7 +125,7 @@ class _Hooks:
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
-        carried = self._in_branch(_carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result), info)
+        carried = self._branches.of(info, _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result))
         outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
             step_handler.payload(_step(self.execution, info), carried)

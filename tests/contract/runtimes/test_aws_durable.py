@@ -8,6 +8,8 @@ import dataclasses
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pytest
+
 from tests.contract.runtimes.steps import produce
 from tests.contract.runtimes.suite import TURN, TURNS, Case, Json, Payload, Runs, RuntimeContract
 
@@ -220,33 +222,55 @@ class TestAwsDurableBesideItsOwnTracing(TestAwsDurable):
 
 
 _SIDE_BY_SIDE = """
-import json, time
+import json, os, time
 from aws_durable_execution_sdk_python import durable_execution
+from aws_durable_execution_sdk_python.config import Duration, MapConfig, NestingType
 from aws_durable_execution_sdk_python_testing import DurableFunctionTestRunner
 from tests.contract.child import Messages, Telemetry
 messages, telemetry = Messages(), Telemetry()
+one_by_one = {"waiting": 1, "nested": 1}.get(os.environ["HOW"])
+nesting = NestingType.FLAT if os.environ["HOW"] == "flat" else NestingType.NESTED
 
 def produce(number):
-    time.sleep(number / 4)
+    time.sleep(0 if one_by_one else number / 4)
     return "a" * 60_000 * number
+
+def step(context, number):
+    return context.step(lambda _: produce(number), name="produce")
 
 @durable_execution
 def handler(event, context):
     def each(branch, number, index, items):
-        return branch.step(lambda _: produce(number), name="produce")
-    return sum(len(text) for text in context.map([1, 2, 3], each, name="all").get_results())
+        if os.environ["HOW"] == "waiting":
+            text = step(branch, number)
+            branch.wait(Duration.from_seconds(1))
+            return text
+        if os.environ["HOW"] == "nested":
+            return branch.run_in_child_context(lambda child: step(child, number), name="inner")
+        return step(branch, number)
+    config = MapConfig(max_concurrency=one_by_one, nesting_type=nesting)
+    return sum(len(text) for text in context.map([1, 2, 3], each, name="all", config=config).get_results())
 
 with DurableFunctionTestRunner(handler=handler) as runner:
-    done = runner.run(input="{}")
+    done = runner.run(input="{}", execution_timeout=60)
+from agent_otel.core.executions import executions
+(state,) = executions._executions.values()
+series = [history.sizes for (_, activity, _), history in state.tracks.items() if activity == "produce"]
 metrics = telemetry.metrics()
 steps = [m for m in metrics if m["attributes"].get("workflow.activity") == "produce"]
 sizes = [m["sum"] for m in steps if m["name"].endswith("payload.size")]
 turns = [m["name"] for m in metrics if m["name"].endswith((".growth", ".few_turns_left")) and m["sum"]]
-print(json.dumps([done.result, sizes, turns, messages.take()]))
+print(json.dumps([done.result, sizes, sorted(series), turns, messages.take()]))
 """
 
 
-def test_branches_side_by_side_are_no_turns(environment: Callable[[str], Environment]) -> None:
-    """60, 120 and 180 kB under a cap of 256 KiB are no payload that meets it in the next turn."""
-    done = environment("aws-durable").run(_SIDE_BY_SIDE, env={"AGENT_OTEL": "1"}, check=True)
-    assert json.loads(done.stdout.splitlines()[-1]) == ["360000", [360_006], [], []]
+@pytest.mark.parametrize("how", ["together", "waiting", "nested", "flat"])
+def test_branches_side_by_side_are_no_turns(environment: Callable[[str], Environment], how: str) -> None:
+    """60, 120 and 180 kB under a cap of 256 KiB are no payload that meets it in the next turn.
+
+    A branch that ``waiting`` ends resumes in another invocation. The SDK's flat branches have no operations of their
+    own, so that none of their steps has a series.
+    """
+    done = environment("aws-durable").run(_SIDE_BY_SIDE, env={"AGENT_OTEL": "1", "HOW": how}, check=True)
+    series = [] if how == "flat" else [[60_002], [120_002], [180_002]]
+    assert json.loads(done.stdout.splitlines()[-1]) == ["360000", [360_006], series, [], []]
