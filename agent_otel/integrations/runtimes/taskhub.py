@@ -101,6 +101,7 @@ class TaskHub:
         run.committed = len(old_events)
         run.was_told = False
         started = start.executionStarted
+        run.workflow = started.name
         step_handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
         if any(event.HasField("executionStarted") for event in new_events):
             self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
@@ -194,29 +195,27 @@ class TaskHub:
             step_handler.payload_refused(step, OUTPUT)
 
     def turn_refused(self, response: Any) -> None:
-        """Report the payload that ends the workflow as refused, or else the largest of all that the turn sends."""
+        """Report the largest of all that a turn sends as refused; measure what is measured where it arrives."""
         instance_id, actions = response.instanceId, response.actions
-        ending = self._ending(actions)
-        if ending is not None:
-            if ending[0] == OUTPUT:
-                step_handler.payload_refused(Step(self._runtime, execution=instance_id), OUTPUT)
-            else:
-                self._report(instance_id, ending[1], _TOO_LARGE)
-            return
-        run = self._runs.get(instance_id)
-        counted: set[int] = set()
-        if run is not None:
-            run.was_told = True
-            counted = run.unsendable
-        own = Step(self._runtime, execution=instance_id)
-        sent = [*self._scheduled(instance_id, actions), *self._beside(own, response)]
-        for step, number, carried in sent:
-            if number not in counted:
-                counted.add(number)
+        run = self._runs.get(instance_id) or Run()
+        run.was_told = True
+        own = Step(self._runtime, None, run.workflow, instance_id)
+        sizes = {action.id: action.ByteSize() for action in actions}
+        sizes[_STATUS] = response.customStatus.ByteSize()
+        largest = max(sizes, key=sizes.__getitem__)
+        sent = {}
+        for step, number, carried in chain(self._scheduled(instance_id, actions), self._beside(own, response)):
+            sent[number] = step, carried.direction
+            if number not in run.unsendable:
+                run.unsendable.add(number)
                 step_handler.payload(step, carried)
-        if sent:
-            step, _, carried = max(sent, key=lambda each: each[2].bytes)
-            step_handler.payload_refused(step, carried.direction)
+        ending = self._ending(action for action in actions if action.id == largest)
+        if ending is not None and ending[0] == INPUT:
+            self._report(instance_id, ending[1], _TOO_LARGE)
+            return
+        # Else it may be a message to an entity or to another workflow, which are measured nowhere.
+        step, direction = sent.get(largest, (own, INPUT)) if ending is None else (own, OUTPUT)
+        step_handler.payload_refused(step, direction)
 
     def _beside(self, own: Step, response: Any) -> Iterable[tuple[Step, int, Payload]]:
         """Return the other payloads of a turn: the inputs of workflows that it starts, and its status."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 class Run:
     """The progress of reading one run of a workflow; a run that continues as new has a new one."""
 
-    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told")
+    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told", "workflow")
 
     def __init__(self) -> None:
         #: Events that were history at the last turn; every turn adds to them.
@@ -21,3 +21,4 @@ class Run:
         self.unsendable: set[int] = set()
         #: True if the SDK was informed that the last turn was refused.
         self.was_told = False
+        self.workflow: str | None = None

@@ -38,6 +38,7 @@ class TestDurabletask(RuntimeContract):
         "inputs too large together": {("consume", "input"): 1},
         "child's input too large": {("", "input"): 1},
         "status too large": {("", "state"): 1},
+        "last status too large": {("", "state"): 1},
     }
 
     @classmethod
@@ -56,6 +57,7 @@ class TestDurabletask(RuntimeContract):
                 *("showing", "state", cls.status(produce(TOO_MUCH))),
                 Payload("showing", "consume", "input", cls.given_to("consume", ["a"])),
             ),
+            "last status too large": cls.last_status_too_large(),
             "history": cls.history(),
         }
 
@@ -107,6 +109,14 @@ class TestDurabletask(RuntimeContract):
         given = {"n": TOO_MUCH, "seconds": 2}
         text = Payload(workflow, "", direction, size)
         return Case(workflow, given, None, (*cls.around(workflow, given, None), text, *beside), ())
+
+    @classmethod
+    def last_status_too_large(cls) -> Case:
+        """The turn that sends it ends the workflow, with a result of one letter."""
+        given = {"n": TOO_MUCH, "seconds": 2}
+        text = Payload("leaving", "", "state", cls.status(produce(TOO_MUCH)))
+        payloads = (*cls.around("leaving", given, 1), *cls.step("leaving", "consume", ["a"], 1), text)
+        return Case("leaving", given, None, payloads, (("consume", None),))
 
     @classmethod
     def history(cls) -> Case:
@@ -263,6 +273,39 @@ def test_with_a_payload_store_its_limit_is_the_cap(environment: Callable[[str], 
     assert "agent_otel.workflow.history.size" not in names, "of the history only the token is sent"
     (where,) = refused
     assert (where["workflow.activity"], where["direction"]) == ("produce", "output")
+
+
+_TO_AN_ENTITY = """
+import json, time
+from durabletask import client, entities, worker
+from tests.contract.child import Messages, Telemetry
+from tests.contract.runtimes.programs import durabletask as program
+
+messages, telemetry = Messages(), Telemetry()
+
+def asking(context, _):
+    context.signal_entity(entities.EntityInstanceId("counter", "a"), "add", "a" * 5_000_000)
+    yield context.call_activity(program.consume, input=["a"])
+
+with program.backend() as address, worker.TaskHubGrpcWorker(host_address=address) as hub:
+    hub.add_orchestrator(asking)
+    hub.add_activity(program.consume)
+    hub.start()
+    client.TaskHubGrpcClient(host_address=address).schedule_new_orchestration("asking")
+    refused = []
+    while not refused:
+        time.sleep(0.1)
+        refused = [m for m in telemetry.metrics() if m["name"].endswith("payload.rejected") and m["sum"]]
+print(json.dumps([[[m["attributes"], m["sum"]] for m in refused], messages.take()]))
+"""
+
+
+def test_a_refused_message_to_an_entity_is_the_workflows(environment: Callable[[str], Environment]) -> None:
+    """No payload of it is measured; the activity beside it has an input of 5 bytes."""
+    done = environment("durabletask").run(_TO_AN_ENTITY, env={**QUIET, "AGENT_OTEL": "1"}, check=True, timeout=60)
+    refused, messages = json.loads(done.stdout.splitlines()[-1])
+    where = {"workflow.runtime": "durabletask", "gen_ai.workflow.name": "asking", "direction": "input"}
+    assert (refused, messages) == ([[where, 1]], [])
 
 
 _SCHEDULED = """

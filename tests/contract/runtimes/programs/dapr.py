@@ -107,6 +107,13 @@ def showing(ctx: Any, given: dict[str, Any]) -> Any:
     yield ctx.call_activity("consume", input=["a"])
 
 
+def leaving(ctx: Any, given: dict[str, Any]) -> Any:
+    """Run an activity, and end with a text as the status."""
+    length = yield ctx.call_activity("consume", input=["a"])
+    ctx.set_custom_status(steps.produce(given["n"]))
+    return length
+
+
 def spread_later(ctx: Any, given: dict[str, Any]) -> Any:
     """Run one activity before."""
     yield ctx.call_activity("produce", input=1)
@@ -114,7 +121,7 @@ def spread_later(ctx: Any, given: dict[str, Any]) -> Any:
     return length
 
 
-WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, spread_later, handing, showing)
+WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, spread_later, handing, showing, leaving)
 BY_NAME = {workflow.__name__: workflow for workflow in WORKFLOWS}
 
 

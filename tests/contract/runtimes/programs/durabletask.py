@@ -107,7 +107,14 @@ def showing(ctx: task.OrchestrationContext, given: dict[str, Any]) -> Any:
     yield ctx.call_activity(consume, input=["a"])
 
 
-WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, handing, showing)
+def leaving(ctx: task.OrchestrationContext, given: dict[str, Any]) -> Any:
+    """Run an activity, and end with a text as the status."""
+    length = yield ctx.call_activity(consume, input=["a"])
+    ctx.set_custom_status(steps.produce(given["n"]))
+    return length
+
+
+WORKFLOWS = (one, retried, parallel, turns, resumed, renewed, nested, spread, handing, showing, leaving)
 
 
 @contextlib.contextmanager
