@@ -100,9 +100,9 @@ def further(value: Any, arguments: Any = None) -> int:
     if text is None:
         return WHOLE
     end = text[-PAGE_TAIL:]
-    if PAGE_ENDING in end and _CURSOR.search(end):
-        return _placed(text, end, arguments)
-    return _page_in(text, end, arguments) if text.startswith(PAGE_OPENINGS) else WHOLE
+    if text.startswith(PAGE_OPENINGS):
+        return _page_in(text, end, arguments)
+    return (_placed(text, end, arguments) or WHOLE) if PAGE_ENDING in end and _CURSOR.search(end) else WHOLE
 
 
 def asks_for_a_page(arguments: Any) -> bool:
@@ -159,16 +159,16 @@ def _page_in(text: str, end: str, arguments: Any) -> int:
         return WHOLE
     if _LINK.search(ends):
         return PAGE
-    if _CURSOR.search(ends):
-        return _placed(text, ends, arguments)
+    if _CURSOR.search(ends) and (placed := _placed(text, ends, arguments)) is not None:
+        return placed
     flags = _FLAG.findall(ends)
     if flags or _IS_PARTIAL.search(ends):
         return PAGE if "true" in flags or not flags else WHOLE
     return _counted_page(text, ends, arguments)
 
 
-def _placed(text: str, ends: str, arguments: Any) -> int:
-    """Return what `further` does of a text with a cursor in its ``ends``.
+def _placed(text: str, ends: str, arguments: Any) -> int | None:
+    """Return what `further` does of a text with a cursor in its ``ends``; None where that is none, in a long text.
 
     ``next`` is also a package of npm and the next step of a workflow: unless it is an address, its place decides.
     """
@@ -182,7 +182,7 @@ def _placed(text: str, ends: str, arguments: Any) -> int:
         if value is not None:
             return (_page_of(fields(value), arguments, 0) or WHOLE) if type(value) is dict else WHOLE
     hits = (*_STEP.finditer(text, 0, _HEAD), *_STEP.finditer(text, max(len(text) - PAGE_TAIL, 0)))
-    return PAGE if any(is_own_key(text, *hit.span()) for hit in hits) else WHOLE
+    return PAGE if any(is_own_key(text, *hit.span()) for hit in hits) else None
 
 
 def _counted_page(text: str, ends: str, arguments: Any) -> int:

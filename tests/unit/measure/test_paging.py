@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.measure.truncation.paging import is_page
+from agent_otel.measure.truncation.paging import PAGE, further, is_page
 
 ROWS = [{"id": number, "user": {"id": number}, "name": f"row {number}"} for number in range(30)]
 
@@ -109,3 +109,12 @@ def test_the_word_next_is_a_cursor_by_its_place_or_its_address(rows: int) -> Non
     assert is_page(json.dumps({"next": "b2Zmc2V0", "items": [row] * rows}))
     assert is_page(json.dumps({"items": [row] * rows, "next": "b2Zmc2V0"}))
     assert is_page(json.dumps({"items": [row] * rows, "serpapi": {"next": "https://serpapi.com/x?start=10"}}))
+
+
+def test_a_long_page_of_items_with_a_next_is_one_by_its_flag_or_its_total() -> None:
+    steps = [{"id": 1, "next": "step-2", "name": "a row of a report"}] * 1_000
+    for text in (json.dumps({"has_more": True, "steps": steps}), json.dumps({"steps": steps, "has_more": True})):
+        assert PAGE == further(text)
+    assert 0 == further(json.dumps({"has_more": False, "steps": steps}))
+    assert 1_000 == further(json.dumps({"total_count": 5_000, "steps": steps}))
+    assert 0 == further(json.dumps({"total_count": 1_000, "steps": steps}))
