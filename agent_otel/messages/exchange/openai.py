@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
@@ -239,14 +240,20 @@ def _is_call(item: Mapping[str, Any]) -> bool:
 
 
 def _answerable(output: Sequence[Body]) -> list[Body]:
-    """Return the items of an output without those that need another answer, and without their reasoning."""
+    """Return the items of an output without those that need another answer.
+
+    Reasoning belongs to all items up to the next one, and goes where none of these stays.
+    """
     kept: list[Body] = []
-    is_left_out = False
-    for item in reversed(output):
-        is_left_out = item.get("type") in _LEFT_OUT or (is_left_out and item.get("type") == "reasoning")
-        if not is_left_out:
-            kept.append(item)
-    return kept[::-1]
+    reasons: list[Body] = []
+    for is_reasoning, group in groupby(output, lambda item: item.get("type") == "reasoning"):
+        if is_reasoning:
+            reasons = list(group)
+        else:
+            items = [item for item in group if item.get("type") not in _LEFT_OUT]
+            kept += [*reasons, *items] if items else []
+            reasons = []
+    return kept + reasons
 
 
 def _is_bare(item: Mapping[str, Any]) -> bool:

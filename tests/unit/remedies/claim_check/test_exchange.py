@@ -112,6 +112,9 @@ def test_an_item_that_only_the_program_can_answer_is_left_out_with_its_reasoning
     for kind in ("computer_call", "mcp_approval_request"):
         output = [{**thought, "id": "rs_0"}, CALL, thought, {"type": kind, "id": "x_1", "call_id": "call_x"}]
         assert answered(output) == [USER, *output[:2], RESULT]
+        # One thought of several calls is required as long as one of them stays.
+        assert answered([thought, output[-1], CALL]) == [USER, thought, CALL, RESULT]
+        assert answered([thought, CALL, output[-1]]) == [USER, thought, CALL, RESULT]
 
 
 def test_a_call_that_the_program_answers_is_held_back_in_a_stream() -> None:
