@@ -24,6 +24,8 @@ EXIT_SECONDS = 5.0
 CHILD_SECONDS = 2.0
 #: The flusher of this process, once it has one.
 _installed: list[Flusher] = []
+#: True once a flush at exit has taken too long; there is no second one.
+_late: list[bool] = []
 
 
 class Flusher:
@@ -81,6 +83,7 @@ def install(flusher: Flusher) -> None:
     """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
     _installed.append(flusher)
     prepare()
+    atexit.register(_at_exit)  # also before what the program has registered until now, which may end the process
     fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
         {
@@ -100,7 +103,8 @@ def prepare() -> None:
 
 
 def _at_exit() -> None:
-    if not all(flusher.flush(EXIT_SECONDS) for flusher in _installed):
+    if not (_late or all(flusher.flush(EXIT_SECONDS) for flusher in _installed)):
+        _late.append(True)
         errors.warn_once("exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end.")
 
 

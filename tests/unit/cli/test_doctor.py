@@ -278,8 +278,8 @@ def search(query):
 
 search("x")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
-print("serving", flush=True)
 try:
+    print("serving", flush=True)
     time.sleep(600)
 except KeyboardInterrupt:
     sys.exit(3)
