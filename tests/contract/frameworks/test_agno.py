@@ -31,6 +31,7 @@ class TestAgno(Delivery):
             "agno.models.base:Model.create_function_call_result",
             "agno.agent._run:run_dispatch",
             "agno.team._run:run_dispatch",
+            "agno.utils.message:reformat_tool_call_ids",
         ],
     }
     agent_name = "clerk"

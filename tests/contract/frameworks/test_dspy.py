@@ -63,6 +63,8 @@ class TestDSPy(Delivery):
             "dspy.predict.react:ReAct.forward",
             "dspy.predict.react:ReAct._call_with_potential_trajectory_truncation",
             "dspy.predict.react_v2:ReActV2.forward",
+            "dspy.predict.rlm:RLM.forward",
+            "dspy.predict.code_act:CodeAct.forward",
             "dspy.predict.predict:Predict.__call__",
             "dspy.clients.base_lm:BaseLM.__call__",
             "dspy.clients.execution:_cached",
