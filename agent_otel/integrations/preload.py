@@ -16,7 +16,7 @@ from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
 from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import captured_content, remedy_hooks
-from agent_otel.telemetry import flush, providers, setup
+from agent_otel.telemetry import providers, setup
 
 if TYPE_CHECKING:
     from agent_otel.settings import Settings
@@ -54,7 +54,6 @@ def _providers(chosen: Settings) -> None:
         providers.load("TRACES")
     if chosen.sdk and chosen.metrics in ("auto", "otel", "both"):
         providers.load("METRICS")
-    flush.prepare()
 
 
 def _labels(chosen: Settings) -> None:

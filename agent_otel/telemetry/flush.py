@@ -7,7 +7,6 @@ the exit. So daemon threads flush, and callers wait for them with a timeout.
 from __future__ import annotations
 
 import atexit
-import functools
 import queue
 import sys
 import threading
@@ -22,10 +21,6 @@ if TYPE_CHECKING:
 
 EXIT_SECONDS = 5.0
 CHILD_SECONDS = 2.0
-#: The flusher of this process, once it has one.
-_installed: list[Flusher] = []
-#: True once a flush at exit has taken too long; there is no second one.
-_late: list[bool] = []
 
 
 class Flusher:
@@ -81,9 +76,7 @@ class _Waiting:
 
 def install(flusher: Flusher) -> None:
     """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
-    _installed.append(flusher)
-    prepare()
-    atexit.register(_at_exit)  # also before what the program has registered until now, which may end the process
+    atexit.register(_at_exit, flusher)
     fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
         {
@@ -93,18 +86,8 @@ def install(flusher: Flusher) -> None:
     )
 
 
-@functools.cache
-def prepare() -> None:
-    """Register the flush at exit, before the first call: what a program registers until then may call tools.
-
-    Python runs such functions in reverse order. Modules of the exporters that tidy up at exit are imported before this.
-    """
-    atexit.register(_at_exit)
-
-
-def _at_exit() -> None:
-    if not (_late or all(flusher.flush(EXIT_SECONDS) for flusher in _installed)):
-        _late.append(True)
+def _at_exit(flusher: Flusher) -> None:
+    if not flusher.flush(EXIT_SECONDS):
         errors.warn_once("exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end.")
 
 

@@ -72,30 +72,3 @@ def test_off_and_before_the_first_call_nothing_is_to_be_flushed(environment: Cal
     program = "import agent_otel, sys; print(agent_otel.flush(), 'opentelemetry.sdk' in sys.modules)"
     for env in ({}, {"AGENT_OTEL": "1"}):
         assert "True False\n" == environment("bare").run(program, env=env, check=True).stdout
-
-
-_AT_EXIT = """
-import atexit
-import agent_otel
-
-@agent_otel.tool
-def search(query): return "x"
-
-atexit.register(search, "at exit")
-search("before")
-"""
-
-
-@pytest.mark.parametrize("protocol", ["grpc", "http/protobuf"])
-def test_what_a_program_calls_at_exit_is_sent(both_ends: Environment, receiver: OtlpReceiver, protocol: str) -> None:
-    """Python runs what was registered last first; the program has registered its own before its first call."""
-    env = {
-        **receiver.environment(protocol),
-        "OTEL_METRICS_EXPORTER": "otlp",
-        "OTEL_BSP_SCHEDULE_DELAY": "600000",
-        "OTEL_METRIC_EXPORT_INTERVAL": "600000",
-        "AGENT_OTEL": "1",
-    }
-    child = both_ends.run(_AT_EXIT, env=env, check=True)
-    counts = [point.count for point in receiver.latest("agent_otel.tool.args.size")]
-    assert ("", 2, [2]) == (child.stderr, len(receiver.spans), counts)
