@@ -202,16 +202,20 @@ def _read(
 
 def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
     """Return the bytes of the user's messages by a hash of their beginnings."""
+    return {hash(head): size for head, size in _user_heads(sized)}
+
+
+def _user_heads(sized: Sequence[Sized]) -> list[tuple[str, int]]:
+    """Return the beginnings of the user's first messages, with their bytes."""
     users = [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]
-    return {hash(beginning(one.part.value)[:_USER_HEAD]): one.bytes for one in users}
+    return [(beginning(one.part.value)[:_USER_HEAD], one.bytes) for one in users]
 
 
 def _first_lines(sized: Sequence[Sized]) -> dict[int, int]:
     """Return the bytes of the user's messages by hashes of the lines that they begin with, where those are short."""
     found = {}
-    for one in [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]:
-        head = beginning(one.part.value)[:_USER_HEAD]
-        found.update({hash(head[:end]): one.bytes for end, character in enumerate(head) if character == "\n"})
+    for head, size in _user_heads(sized):
+        found.update({hash(head[:end]): size for end, character in enumerate(head) if character == "\n"})
     return found
 
 

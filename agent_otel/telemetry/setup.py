@@ -201,11 +201,16 @@ def unpublished() -> list[tuple[Metric, tuple[str, ...]]]:
     if resolved is not None:
         return []
     chosen = settings.current()
-    names, fixed = tuple(name for name, _ in chosen.labels), tuple(value or "" for _, value in chosen.labels)
+    names, fixed = _fixed(chosen.labels)
     found = [(semconv.BUILD_INFO, _build(chosen))]
     for (name, target), version in list(_integrations.items()):
         found.append((semconv.INSTRUMENTATION_INFO, (name, version, target)))
     return [(metric._replace(labels=(*metric.labels, *names)), (*values, *fixed)) for metric, values in found]
+
+
+def _fixed(labels: tuple[tuple[str, str | None], ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of labels, and their values in the setting."""
+    return tuple(name for name, _ in labels), tuple(value or "" for _, value in labels)
 
 
 def _build(chosen: Settings) -> tuple[str, ...]:
@@ -297,7 +302,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
 def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | None], ...]) -> None:
     """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
     forked.forget_counts(provider)
-    names, fixed = tuple(name for name, _ in labels), tuple(value or "" for _, value in labels)
+    names, fixed = _fixed(labels)
     for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
         Labelled(sink, names, values).series(semconv.PROCESS_START, ()).record(time.time())
 

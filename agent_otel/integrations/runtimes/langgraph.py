@@ -243,7 +243,6 @@ writing = Hook(note_task)
 def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:
     for name, reader in (("put", put), ("aput", put), ("put_writes", put_writes), ("aput_writes", put_writes)):
         yield type(saver), name, reader
-    yield type(saver.serde), "dumps_typed", serialized
 
 
 savers = Family(_methods)

@@ -174,14 +174,14 @@ def _read_commands(completion: Any, limit: int) -> None:
     for command in completion.successful.commands:
         variant = command.WhichOneof("variant")
         sent = getattr(command, variant)
+        seq = getattr(sent, "seq", 0)
         carried = sent_by(variant, sent)
         refused = refusal_of(carried, limit)
         if carried is not None and (refused is not None or variant == RESULT):
             step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
-            again = run.again(variant, getattr(sent, "seq", 0), carried.bytes)
+            again = run.again(variant, seq, carried.bytes)
             _report(step, carried._replace(again=again), refused)
         ends, is_refused = ends or variant in ENDS, is_refused or refused is not None
-        seq = getattr(sent, "seq", 0)
         name = getattr(sent, "activity_type", None) or getattr(sent, "workflow_type", None)
         if name and seq > run.last.get(variant, 0):
             run.last[variant] = seq
