@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.execution_context import Identity
-    from agent_otel.core.handler import Inside, Visit
+    from agent_otel.core.handler import Unrecorded, Visit
     from agent_otel.core.named_execution import NamedExecution
     from agent_otel.core.types import Claim, Replacement
     from agent_otel.integrations.hooks import Wrapper
@@ -205,7 +205,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
     ) -> None:
         self._call = ToolCall(name, arguments, call_id=call_id, agent=agent)
-        self._visit: Visit | Inside | None = None
+        self._visit: Visit | Unrecorded | None = None
         #: The reference, the sizes and a preview of the result, when the claim check has stored it; for a state's
         #: record of the call, such as ``agent_otel.remedies.LeanRecord``.
         self.claim: Claim | None = None
@@ -273,8 +273,8 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         return remedied
 
     def _keep_claim(self) -> None:
-        visit = self._visit
-        remedied = visit.record.remedied if visit is not None and getattr(visit, "is_outermost", False) else None
+        visit: Any = self._visit
+        remedied = visit.record.remedied if getattr(visit, "is_outermost", False) else None
         self.claim = None if remedied is None else remedied.replacement.claim
 
     def error(self, error: Exception) -> None:

@@ -16,14 +16,22 @@ from agent_otel.core import (
 )
 from agent_otel.core.attempts import begin_again
 from agent_otel.core.executions import executions
-from agent_otel.core.inside_call import Inside
 from agent_otel.core.message_parts import plain_part
 from agent_otel.core.names import plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
-from agent_otel.core.tool_visit import Visit, enter_tool, is_suppressed, leave_handler, open_span, running
+from agent_otel.core.tool_visit import (
+    Visit,
+    enter_tool,
+    is_suppressed,
+    leave_handler,
+    open_span,
+    running,
+    running_handler,
+)
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED
+from agent_otel.core.unrecorded import Unrecorded, unrecorded_in
 from agent_otel.measure.size import text_bytes
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry.setup import report_integration, telemetry
@@ -32,7 +40,6 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.remedy_hooks import Dialogue
-    from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
         Invocation,
         ModelReader,
@@ -43,8 +50,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "Inside",
     "StreamVisit",
+    "Unrecorded",
     "Visit",
     "aremedied",
     "as_stream",
@@ -78,15 +85,22 @@ __all__ = [
 ]
 
 
-@errors.guarded("tool_call.enter")
-def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | None:
-    """Begin to measure a generator tool at its first step; return None when this is not a tool call of its own."""
+def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | Unrecorded | None:
+    """Begin to measure a generator tool at its first step; return None when this is not a tool call."""
     visit = enter_tool(reader, invocation)
     if not isinstance(visit, Visit):
-        return None
-    if not reader.events and result_remedies() is not None:
-        setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
-    return as_stream(visit)
+        return visit
+    try:
+        if not reader.events and result_remedies() is not None:
+            setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
+        return as_stream(visit)
+    except Exception:
+        errors.report_error("tool_call.enter")
+    return Unrecorded(reader, visit.record.call, None)
+
+
+def _measures() -> bool:
+    return switches.enabled and not switches.muted.get() and not is_suppressed()
 
 
 def queues_calls() -> bool:
@@ -96,11 +110,9 @@ def queues_calls() -> bool:
 
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
-    if not switches.enabled or switches.muted.get():
+    if not _measures():
         return None
     try:
-        if is_suppressed():
-            return None
         collected.run_due()
         if reader.rewrite is not None:
             _rewrite(reader, invocation)
@@ -117,11 +129,9 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
 
 def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | None:
     """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
-    if not switches.enabled or switches.muted.get():
-        return None
     try:
         acting = dialogues()
-        return None if acting is None or is_suppressed() else acting.begin(reader, invocation)
+        return None if acting is None or not _measures() else acting.begin(reader, invocation)
     except Exception:
         errors.report_error("model_request.dialogue")
         return None
@@ -139,7 +149,7 @@ def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
 @errors.guarded("model_request")
 def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
-    if switches.enabled and not switches.muted.get() and not is_suppressed():
+    if _measures():
         if request.continued:
             remedy_hooks.keeps_earlier_turns()
         model_request.announced(telemetry(), plain_request(request))
@@ -151,7 +161,7 @@ def result_delivered(part: RequestPart, adapter: str, call: RequestPart | None =
 
     ``adapter`` is the module of the adapter, ``call`` the call, which that program may have run itself.
     """
-    if switches.enabled and not switches.muted.get() and not is_suppressed():
+    if _measures():
         remedy_hooks.cannot_rewrite(adapter)
         delivery.take_result(telemetry(), plain_part(part), None if call is None else plain_part(call))
 
@@ -183,14 +193,14 @@ def handler_started(held: Span | None = None) -> None:
 
     ``held`` is the span of another instrumentation for this call, where that is not current.
     """
-    record = _running()
+    record = running_handler()
     if record is not None:
         open_span(record, held=held)
 
 
 def handler_entered() -> None:
     """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
-    record = _running()
+    record = running_handler()
     if record is not None:
         record.awaits = None
         begin_again(record)
@@ -198,7 +208,7 @@ def handler_entered() -> None:
 
 def handler_returned(result: ToolResult) -> None:
     """Record what the handler returned, where the function that calls it cannot be wrapped."""
-    record = _running()
+    record = running_handler()
     if record is not None:
         record.read(PRODUCED, result)
         leave_handler(record)
@@ -207,7 +217,7 @@ def handler_returned(result: ToolResult) -> None:
 @errors.guarded("tool_call.left")
 def handler_left() -> None:
     """Take the call's span out of the context: the handler has returned, and its result is read."""
-    record = _running()
+    record = running_handler()
     if record is not None:
         leave_handler(record)
 
@@ -217,7 +227,7 @@ def handing_back(result: ToolResult) -> None:
 
     What it hands back in place of a call that it has put off is no result.
     """
-    record = _running()
+    record = running_handler()
     if record is None or record.is_deferred:
         return
     record.read(HANDED_BACK, result)
@@ -228,14 +238,14 @@ def handing_back(result: ToolResult) -> None:
 
 def handler_raised(error: BaseException, reader: ToolReader) -> None:
     """Record an exception of the handler before the framework turns it into text."""
-    record = _running()
+    record = running_handler()
     if record is not None:
         record.raise_(error, reader)
 
 
 def handler_deferred() -> None:
     """Report that the function which returns has put the call off, for example for an approval: it is no call yet."""
-    record = _running()
+    record = running_handler()
     if record is not None:
         record.is_deferred = True
 
@@ -248,7 +258,7 @@ def is_made_by_an_agent() -> bool:
 
 async def askipped(reader: ToolReader, invocation: Invocation) -> Any:
     """Return the answer in place of the running call's handler when a limit or the policy skips it, else LEFT_ALONE."""
-    record = _running()
+    record = running_handler()
     return LEFT_ALONE if record is None else await remedy_hooks.askipped(record, reader, invocation)
 
 
@@ -259,13 +269,14 @@ def injects() -> bool:
 
 def injected() -> dict[str, Any] | None:
     """Return the arguments that the policy adds to the running call's, or None."""
-    record = _running()
-    return None if record is None else record.injected
+    record = running()
+    within = unrecorded_in(record) or record
+    return None if within is None else within.injected
 
 
 async def aremedied(reader: ToolReader, value: Any, invocation: Invocation) -> Any:
     """Read a value that the framework hands on within the running call; return it, or the replacement of a remedy."""
-    record = _running()
+    record = running_handler()
     if record is None:
         return value
     return await Visit(record, reader, False, False).aremedied(value, invocation)
@@ -276,9 +287,3 @@ def tool_described(name: str, description: object) -> None:
     """Report a tool's description, which no model request of this process may have."""
     if switches.enabled:
         tool_names.note_description(name, description)
-
-
-def _running() -> ToolInvocation | None:
-    """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
-    record = running()
-    return None if record is None or record.depth else record

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.tool_visit import leave_handler, open_span, running
+from agent_otel.core.tool_visit import leave_handler, open_span, running, running_handler
 from agent_otel.core.types import PRODUCED
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def failing(error: BaseException, reader: ToolReader, held: Span | None = None) 
 
 def _record(held: Span | None) -> ToolInvocation | None:
     """Return the running call: the one on this span, or where that is None, the one whose own handler runs."""
+    if held is None:
+        return running_handler()
     record = running()
-    if record is None or held is None:
-        return None if record is None or record.depth else record
-    return record if record.span is not None and record.span.span is held else None
+    return record if record is not None and record.span is not None and record.span.span is held else None

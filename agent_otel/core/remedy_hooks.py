@@ -18,56 +18,10 @@ from agent_otel.settings import checks as setting_checks
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
+    from agent_otel.core.dispatch import Dispatch
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.core.types import Invocation, ModelReader, RequestPart, Slot, ToolReader
+    from agent_otel.core.types import Invocation, RequestPart, Slot, ToolReader
     from agent_otel.settings import Settings
-    from agent_otel.telemetry.setup import Telemetry
-
-
-class ResultRemedies(Protocol):
-    """Remedies that act on tool calls and their results."""
-
-    def finished(self, execution: str) -> None:
-        """Forget an execution that has ended."""
-
-    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-        """Return the replacement result when a limit or the policy skips the handler, else LEFT_ALONE.
-
-        Raises:
-            ToolDeniedError: the policy denies a call whose result cannot be replaced.
-        """
-
-    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-        """Do the same as `skipped` without blocking the event loop."""
-
-    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Wait for a slot where calls queue; ``enclosing`` is the running call whose handler makes this one."""
-
-    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Do the same as `take_turn` without blocking the event loop."""
-
-    def applied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
-    ) -> Any:
-        """Return the value to hand on: the handler's own, or a replacement."""
-
-    async def aapplied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
-    ) -> Any:
-        """Do the same as `applied` without blocking the event loop."""
-
-
-class RequestRemedies(Protocol):
-    """Remedies that rewrite requests to models."""
-
-    def completed(self, arguments: object) -> None:
-        """Take note of the arguments of a tool call that has ended."""
-
-    def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
-        """Rewrite a request in place."""
-
-    def last_note(self, results: Sequence[object]) -> str | None:
-        """Return the note in the last request of a run, when one of these results is above a limit."""
 
 
 class Dialogue(Protocol):
@@ -86,19 +40,6 @@ class Dialogue(Protocol):
         """Return the items that are left to hand on, at the end of the last stream."""
 
 
-class Dialogues(Protocol):
-    """Remedy that offers a tool of its own to models."""
-
-    def begin(self, reader: ModelReader, invocation: Invocation) -> Dialogue | None:
-        """Offer the tool in a request; return None where the request has no use for it."""
-
-    def unnamed(self, adapter: str, text: str) -> str:
-        """Return a result's text without the tool's name; warn once that the adapter's layer cannot offer the tool."""
-
-    def left_out(self, adapter: str, parts: Iterable[RequestPart]) -> None:
-        """Warn once when a request that the adapter's layer sends names the tool and does not offer it."""
-
-
 #: A response as plain data, or the items of its stream.
 Response: TypeAlias = tuple[Any, list[Any] | None]
 
@@ -113,65 +54,23 @@ class SummaryVisit(Protocol):
         """Do the same as `run` without blocking the event loop."""
 
 
-class Summaries(Protocol):
-    """Remedy that summarises the old messages of long requests."""
-
-    def begin(self, reader: ModelReader, invocation: Invocation) -> SummaryVisit | None:
-        """Put an earlier summary into a request; return the visit that makes a new one, or None."""
-
-
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
 #: The number of last messages in the next request that a dialogue has added: they are no turn of the program.
 added_messages: ContextVar[int] = ContextVar("agent_otel_added_messages", default=0)
 
-make_result_remedies: Callable[[Settings], ResultRemedies] | None = None
-make_request_remedies: Callable[[Settings], RequestRemedies] | None = None
-make_dialogues: Callable[[Settings], Dialogues] | None = None
-make_summaries: Callable[[Settings], Summaries] | None = None
+_UNDECIDED = object()
 
-
-class _Denying:
-    """In place of remedies that could not be made while a dispatch policy is set: no call runs without a decision."""
-
-    def finished(self, execution: str) -> None:
-        """Do nothing."""
-
-    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:  # noqa: ARG002
-        """Deny the call."""
-        raise ToolDeniedError(f'{{"error": "{semconv.TOOL_DENIED}", "rule": "{semconv.RULE_UNREADABLE}"}}')
-
-    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-        """Deny the call."""
-        return self.skipped(record, reader, invocation)
-
-    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Do not wait."""
-
-    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Do not wait."""
-
-    def applied(  # the signature of remedies
-        self,
-        record: ToolInvocation,  # noqa: ARG002
-        reader: ToolReader,  # noqa: ARG002
-        read: object,  # noqa: ARG002
-        value: Any,
-        invocation: Invocation,  # noqa: ARG002
-    ) -> Any:
-        """Return the value itself."""
-        return value
-
-    async def aapplied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
-    ) -> Any:
-        """Return the value itself."""
-        return self.applied(record, reader, read, value, invocation)
+#: Makes the remedies for results, on which the functions below call the methods of the same names.
+make_result_remedies: Callable[[Settings], Any] | None = None
+make_request_remedies: Callable[[Settings], Any] | None = None
+make_dialogues: Callable[[Settings], Any] | None = None
+make_summaries: Callable[[Settings], Any] | None = None
 
 
 @functools.lru_cache(maxsize=1)
-def result_remedies() -> ResultRemedies | None:
+def result_remedies() -> Any:
     """Return the remedies and limits for results; None when all are off."""
     chosen = settings.current()
     is_on = chosen.remedies or chosen.limits or chosen.dispatch_waits or chosen.tool_policy
@@ -181,7 +80,7 @@ def result_remedies() -> ResultRemedies | None:
         return make_result_remedies(chosen)
     except Exception:
         errors.report_error("remedies")
-        return _Denying() if chosen.tool_policy else None
+        return None
 
 
 def skips_calls() -> bool:
@@ -191,7 +90,7 @@ def skips_calls() -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def request_remedies() -> RequestRemedies | None:
+def request_remedies() -> Any:
     """Return the remedies for requests; None when all are off."""
     chosen = settings.current()
     return make_request_remedies(chosen) if make_request_remedies is not None and chosen.rewrites else None
@@ -234,7 +133,7 @@ def keeps_earlier_turns() -> None:
 
 
 @functools.lru_cache(maxsize=1)
-def dialogues() -> Dialogues | None:
+def dialogues() -> Any:
     """Return the remedy that offers a tool to models; None when it is off."""
     chosen = settings.current()
     has_store = chosen.claim_check or chosen.summarize_above_tokens
@@ -257,61 +156,81 @@ def unnamed(adapter: str, text: str) -> str:
 
 
 @functools.lru_cache(maxsize=1)
-def summaries() -> Summaries | None:
+def summaries() -> Any:
     """Return the remedy that summarises long requests; None when it is off."""
     chosen = settings.current()
     return make_summaries(chosen) if make_summaries is not None and chosen.summarize_above_tokens else None
 
 
-def skipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-    """Return the replacement result when a limit or the policy skips the handler of a call, else LEFT_ALONE.
+def _act(where: str, default: Any, method: str, *args: object) -> Any:
+    """Call a method of the remedies for results; return the default without them, and where they fail."""
+    try:
+        acting = result_remedies()
+        return default if acting is None else getattr(acting, method)(*args)
+    except ToolDeniedError:
+        raise
+    except Exception:
+        errors.report_error(where)
+        return default
 
-    Raises ToolDeniedError where the policy denies a call whose result cannot be replaced.
+
+async def _aact(where: str, default: Any, method: str, *args: object) -> Any:
+    try:
+        acting = result_remedies()
+        return default if acting is None else await getattr(acting, method)(*args)
+    except ToolDeniedError:
+        raise
+    except Exception:
+        errors.report_error(where)
+        return default
+
+
+def skipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
+    """Return the answer in place of the handler's result when the policy or a limit skips a call, else LEFT_ALONE.
+
+    Raises:
+        ToolDeniedError: the policy denies the call and its result cannot be replaced, or no decision could be made.
     """
-    try:
-        acting = result_remedies()
-        if acting is not None:
-            return acting.skipped(record, reader, invocation)
-    except ToolDeniedError:
-        raise
-    except Exception:
-        errors.report_error("tool_call.limit")
-    return LEFT_ALONE
+    return _decided(call, _act("tool_call.limit", _UNDECIDED, "skipped", call, reader, invocation))
 
 
-async def askipped(record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+async def askipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
     """Do the same as `skipped` without blocking the event loop."""
-    try:
-        acting = result_remedies()
-        if acting is not None:
-            return await acting.askipped(record, reader, invocation)
-    except ToolDeniedError:
-        raise
-    except Exception:
-        errors.report_error("tool_call.limit")
+    return _decided(call, await _aact("tool_call.limit", _UNDECIDED, "askipped", call, reader, invocation))
+
+
+def _decided(call: Dispatch, put: Any) -> Any:
+    """Return the answer of a call; deny one on which the policy could not decide."""
+    if put is not _UNDECIDED:
+        return put
+    if settings.current().tool_policy and not call.is_gated:
+        raise ToolDeniedError(f'{{"error": "{semconv.TOOL_DENIED}", "rule": "{semconv.RULE_UNREADABLE}"}}')
     return LEFT_ALONE
+
+
+def applied(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
+    """Return the value to hand on: the handler's own, or the replacement of a remedy."""
+    return _act("tool_call.remedy", value, "applied", record, reader, read, value, invocation)
+
+
+async def aapplied(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
+    """Do the same as `applied` without blocking the event loop."""
+    return await _aact("tool_call.remedy", value, "aapplied", record, reader, read, value, invocation)
 
 
 def take_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-    """Wait for a slot where parallel calls queue; return None when the call runs without one."""
-    try:
-        acting = result_remedies()
-        if acting is not None:
-            return acting.take_turn(record, enclosing)
-    except Exception:
-        errors.report_error("tool_call.queue")
-    return None
+    """Wait for a slot where parallel calls queue; return None when the call runs without one.
+
+    ``enclosing`` is the running call whose handler makes this one.
+    """
+    slot: Slot | None = _act("tool_call.queue", None, "take_turn", record, enclosing)
+    return slot
 
 
 async def atake_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
     """Do the same as `take_turn` without blocking the event loop."""
-    try:
-        acting = result_remedies()
-        if acting is not None:
-            return await acting.atake_turn(record, enclosing)
-    except Exception:
-        errors.report_error("tool_call.queue")
-    return None
+    slot: Slot | None = await _aact("tool_call.queue", None, "atake_turn", record, enclosing)
+    return slot
 
 
 def announce_messages(messages: Iterable[tuple[str, str | None]]) -> None:

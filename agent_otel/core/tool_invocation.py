@@ -16,6 +16,7 @@ from agent_otel import semconv
 from agent_otel._internal.failures import error_type
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
+from agent_otel.core.dispatch import Dispatch
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of, of_process
@@ -35,10 +36,9 @@ from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
-    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.schema_drift import Change
-    from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar, OpenSpan
 
@@ -46,11 +46,10 @@ if TYPE_CHECKING:
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
 
-class ToolInvocation:
+class ToolInvocation(Dispatch):
     """A tool call while it runs; it is dropped when the call ends."""
 
     # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
-    args_hash: str | None = None
     #: Copies of the arguments and the result, where the program asks for content.
     captured: dict[str, Any] | None = None
     change: Change | None = None
@@ -59,45 +58,27 @@ class ToolInvocation:
     counted = False
     #: Layers and reasons of the truncations so far.
     cuts: tuple[tuple[str, str], ...] = ()
-    #: The rule of the dispatch policy that denies the call, or would deny it in another mode.
-    denied: Denial | None = None
-    #: Number of wrapped functions of other tools that the handler's own code runs.
-    depth = 0
-    error_type: str | None = None
-    #: The text that the framework made of an exception, which the model reads.
-    failed: Size | None = None
     failure: str | None = None
     finished = False
     followup: str | None = None
     follows: str | None = None  # the tool whose result the call follows up
     handed: int | None = None
-    #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
-    injected: dict[str, Any] | None = None
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
-    is_counted = False  # by the limits; a retry is no further call
-    is_answered = False  # by the result of an earlier attempt of the step
     is_deferred = False  # by the framework, in the function around which the span is open
-    is_gated = False  # the dispatch policy has decided on the call
     is_read_early = False  # the result, before its function returned it, while another's span was open
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
     probe: tuple[str, str] | None = None
-    produced: Size | None = None
     raised = False
     #: True for a tool that reads on in a stored result: its page is a part that the model chose.
     reads_on = False
     remedied: Remedied | None = None
     repeated = False
-    skipped: LimitReached | None = None
     #: The slots of the calls that the handler makes, by the queue of parallel calls.
     slots_inside: Any = None
     span: OpenSpan | None = None
-    #: The place of the result in the store, for later attempts of the step.
-    spot: Any = None
     start_ns = 0
-    #: The state of the execution; None without an execution.
-    state: ExecutionState | None = None
     structured: Size | None = None
     #: Number of the model request that led to the call, 0 where that is not available; and of the last one inside it.
     turn = 0
@@ -235,17 +216,6 @@ class ToolInvocation:
         if self.probe is not None:
             self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
 
-    def skip(self, reached: LimitReached) -> None:
-        """Record that a limit of the execution skipped the handler."""
-        self.skipped = reached
-        self.error_type = semconv.LIMIT_REACHED
-
-    def deny(self, denial: Denial) -> None:
-        """Record that the dispatch policy denies the call, or would deny it."""
-        self.denied = denial
-        if denial.mode == semconv.ENFORCE:
-            self.error_type = semconv.TOOL_DENIED
-
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
         self.raised = True
@@ -361,8 +331,8 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
     for layer, reason in call.cuts:
         series.truncated(layer, reason).record(1, exemplar)
-    if call.skipped is not None:
-        call.out.metrics.limit_hit(call.skipped.limit)
+    if call.limit_reached is not None:
+        call.out.metrics.limit_hit(call.limit_reached.limit)
     if call.denied is not None:
         call.out.metrics.denied(call.name, call.denied.rule, call.denied.mode)
     if call.repeated:

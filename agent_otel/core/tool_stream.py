@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
-from agent_otel.core.remedy_hooks import askipped, atake_turn, result_remedies, skipped
+from agent_otel.core.remedy_hooks import aapplied, atake_turn
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
+from agent_otel.core.unrecorded import Controlled
 from agent_otel.measure.preview import StreamEnds
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
@@ -60,15 +61,16 @@ class _Step:
         self._visit.leave(error)
 
 
-class StreamVisit:
+class StreamVisit(Controlled):
     """A generator tool while it runs; `step` returns the context manager around each of its steps."""
 
-    __slots__ = ("_ends", "_reader", "_record", "_token")
+    __slots__ = ("_ends", "_token", "reader", "record")
+    record: ToolInvocation
 
     def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
         self._ends = StreamEnds(0 if record.call.call_id is not None else record.out.settings.probe_bytes)
-        self._record = record
-        self._reader = reader
+        self.record = record
+        self.reader = reader
         self._token: Token[ToolInvocation | None] | None = None
 
     def step(self) -> _Step:
@@ -78,33 +80,25 @@ class StreamVisit:
     def enter(self, step: Callable[[], object]) -> None:
         """Make the record current during a step."""
         try:
-            if self._record.visit() is None:  # else this step runs inside a step of the outer function
-                self._record.visit = step
-            self._token = current.set(self._record)
-            if self._span is not None and not self._record.finished:
+            if self.record.visit() is None:  # else this step runs inside a step of the outer function
+                self.record.visit = step
+            self._token = current.set(self.record)
+            if self._span is not None and not self.record.finished:
                 self._span.attach()
         except Exception:
             errors.report_error("tool_call.step")
 
-    def gated(self, invocation: Invocation) -> None:
-        """Let the dispatch policy decide before the first step; ToolDeniedError when it denies the call."""
-        skipped(self._record, self._reader._replace(replace=None), invocation)
-
-    async def agated(self, invocation: Invocation) -> None:
-        """Do the same as `gated` without blocking the event loop."""
-        await askipped(self._record, self._reader._replace(replace=None), invocation)
-
     @property
     def _span(self) -> OpenSpan | None:
         """Return the span when the steps are the handler's; a framework's work around them does not nest in it."""
-        return self._record.span if self._reader.station == PRODUCED else None
+        return self.record.span if self.reader.station == PRODUCED else None
 
     def item(self, value: Any) -> None:
         """Add an item to the result."""
         try:
-            reading = self._reader.result(value)
+            reading = self.reader.result(value)
             if reading is not None:
-                _add(self._record, reading)
+                _add(self.record, reading)
                 self._ends.add(reading.value)
         except Exception:
             errors.report_error("tool_call.item")
@@ -114,16 +108,16 @@ class StreamVisit:
         try:
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             if self._span is not None:
-                self._span.leave(self._record.within, is_torn_off=error is not None)
+                self._span.leave(self.record.within, is_torn_off=error is not None)
             token, self._token = self._token, None
             if token is not None:
                 try:  # noqa: SIM105 - suppress() costs on every step
                     current.reset(token)
                 except ValueError:
                     pass  # the step ends in another context than it began in; that context is no longer used
-            if error is not None and not self._record.finished:
+            if error is not None and not self.record.finished:
                 if not issubclass(type(error), StopIteration | StopAsyncIteration):
-                    self._record.raise_(error, self._reader)
+                    self.record.raise_(error, self.reader)
                 self._finish(complete=True)
         except Exception:
             errors.report_error("tool_call.step")
@@ -131,21 +125,21 @@ class StreamVisit:
     def abandon(self) -> None:
         """End the stream that its consumer stopped reading; the items so far are a lower bound of the result."""
         try:
-            if not self._record.finished:
+            if not self.record.finished:
                 if self._span is not None:
-                    self._span.leave(self._record.within, is_torn_off=True)
+                    self._span.leave(self.record.within, is_torn_off=True)
                 self._finish(complete=False)
         except Exception:
             errors.report_error("tool_call.abandon")
 
     def _finish(self, *, complete: bool) -> None:
-        record = self._record
+        record = self.record
         known = record.produced or Size(0, exact=True)
         # Where the consumer stopped early, the size is a lower bound.
         record.produced = None if record.raised else Size(known.bytes, known.exact and complete)
-        if complete and self._record.execution is not None:
-            self._record.probe = self._ends.found()
-        tool_visit.finish(self._record)
+        if complete and self.record.execution is not None:
+            self.record.probe = self._ends.found()
+        tool_visit.finish(self.record)
 
 
 def _add(record: ToolInvocation, result: ToolResult) -> None:
@@ -177,32 +171,28 @@ class EventVisit(StreamVisit):
     async def atake_turn(self) -> None:
         """Wait where the execution has too many parallel calls, before the first step."""
         if self._is_outermost:
-            self._slot = await atake_turn(self._record, tool_visit.enclosing())
+            self._slot = await atake_turn(self.record, tool_visit.enclosing())
 
     def item(self, value: Any) -> None:
         """Keep an event that can be read as a result; a later one replaces it."""
         try:
-            reading = self._reader.result(value)
+            reading = self.reader.result(value)
             if reading is not None:
                 self._last = reading
         except Exception:
             errors.report_error("tool_call.item")
 
-    async def askipped(self, invocation: Invocation) -> Any:
-        """Return the event in place of all others when a limit or the policy skips the handler, else LEFT_ALONE."""
-        return await askipped(self._record, self._reader, invocation)
-
     async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Read an event at once; return it, or the replacement of a remedy."""
         try:
-            reading, acting = self._reader.result(value), result_remedies()
-            if reading is not None and acting is not None:
-                self._record.read(self._reader.station, reading)
+            reading = self.reader.result(value)
+            if reading is not None:
+                self.record.read(self.reader.station, reading)
                 self._is_read = True
-                return await acting.aapplied(self._record, self._reader, reading.value, value, invocation)
         except Exception:
             errors.report_error("tool_call.remedy")
-        return value
+            return value
+        return value if reading is None else await aapplied(self.record, self.reader, reading.value, value, invocation)
 
     def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
         if self._is_done:
@@ -210,7 +200,7 @@ class EventVisit(StreamVisit):
         self._is_done = True
         if self._slot is not None:
             self._slot.release()
-        record, reader = self._record, self._reader
+        record, reader = self.record, self.reader
         if self._last is not None:
             if record.produced is None or reader.station != PRODUCED:
                 record.read(reader.station, self._last)

@@ -18,13 +18,22 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors
 from agent_otel.core import switches, tool_definitions
 from agent_otel.core.attempts import begin_again
+from agent_otel.core.dispatch import denial_attributes
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.inside_call import Inside
-from agent_otel.core.remedy_hooks import askipped, atake_turn, completed, result_remedies, skipped, take_turn
+from agent_otel.core.remedy_hooks import (
+    aapplied,
+    applied,
+    atake_turn,
+    completed,
+    result_remedies,
+    skips_calls,
+    take_turn,
+)
 from agent_otel.core.stage_comparison import show
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
+from agent_otel.core.unrecorded import Controlled, Unrecorded, unrecorded_in
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry import sdk_spans, setup, spans
 
@@ -57,13 +66,20 @@ def running() -> ToolInvocation | None:
     return None
 
 
-class Visit:
+def running_handler() -> ToolInvocation | None:
+    """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
+    record = running()
+    return None if record is None or unrecorded_in(record) is not None else record
+
+
+class Visit(Controlled):
     """A wrapped function while it runs, as a context manager around the user's call.
 
     It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
     """
 
     __slots__ = ("__weakref__", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot", "token")
+    record: ToolInvocation
 
     # Keywords would double the cost.
     def __init__(self, record: ToolInvocation, reader: ToolReader, is_outermost: bool, opens_span: bool) -> None:  # noqa: FBT001
@@ -115,54 +131,27 @@ class Visit:
             errors.report_error("tool_call.result")
         return None
 
-    def skipped(self, invocation: Invocation) -> Any:
-        """Return the replacement result when a limit skips the handler, else LEFT_ALONE."""
-        return skipped(self.record, self.reader, invocation)
-
-    async def askipped(self, invocation: Invocation) -> Any:
-        """Do the same as `skipped` without blocking the event loop."""
-        return await askipped(self.record, self.reader, invocation)
-
     def remedied(self, value: Any, invocation: Invocation) -> Any:
         """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
         reading = self.returned(value)
-        try:
-            acting = result_remedies()
-            if reading is not None and acting is not None:
-                return acting.applied(self.record, self.reader, reading.value, value, invocation)
-        except Exception:
-            errors.report_error("tool_call.remedy")
-        return value
+        return value if reading is None else applied(self.record, self.reader, reading.value, value, invocation)
 
     async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Do the same as `remedied` without blocking the event loop."""
         reading = self.returned(value)
-        try:
-            acting = result_remedies()
-            if reading is not None and acting is not None:
-                return await acting.aapplied(self.record, self.reader, reading.value, value, invocation)
-        except Exception:
-            errors.report_error("tool_call.remedy")
-        return value
+        return value if reading is None else await aapplied(self.record, self.reader, reading.value, value, invocation)
 
     def raised(self, error: Exception, invocation: Invocation) -> None:
         """Replace the text for the model that an exception carries, where a remedy calls for it."""
-        try:
-            acting = result_remedies()
-            if acting is not None and (text := self._failure_text(error)) is not None:
-                acting.applied(self.record, self.reader, text, error, invocation)
-        except Exception:
-            errors.report_error("tool_call.remedy")
+        if (text := self._failure_text(error)) is not None:
+            applied(self.record, self.reader, text, error, invocation)
 
     async def araised(self, error: Exception, invocation: Invocation) -> None:
         """Do the same as `raised` without blocking the event loop."""
-        try:
-            acting = result_remedies()
-            if acting is not None and (text := self._failure_text(error)) is not None:
-                await acting.aapplied(self.record, self.reader, text, error, invocation)
-        except Exception:
-            errors.report_error("tool_call.remedy")
+        if (text := self._failure_text(error)) is not None:
+            await aapplied(self.record, self.reader, text, error, invocation)
 
+    @errors.guarded("tool_call.remedy")
     def _failure_text(self, error: Exception) -> object:
         """Record an exception; return its text for the model, or None without one."""
         if self.reader.failure_text is None or (text := self.reader.failure_text(error)) is None:
@@ -279,8 +268,8 @@ def _write(record: ToolInvocation) -> None:
         record.span.span.add_event(semconv.SHAPE_CHANGED, record.change.attributes())
     if tool_definitions.unshown and (schema := tool_definitions.unshown.pop(record.name, None)) is not None:
         record.span.span.add_event(semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
-    if record.skipped is not None and not again:
-        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.skipped.limit}
+    if record.limit_reached is not None and not again:
+        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.limit_reached.limit}
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
     if record.waited is not None and not again:
         reason, seconds = record.waited
@@ -288,10 +277,7 @@ def _write(record: ToolInvocation) -> None:
     if record.is_answered and not again:
         record.span.span.add_event(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
     if record.denied is not None and not again:
-        denied = {semconv.RULE: record.denied.rule, semconv.MODE: record.denied.mode}
-        if record.denied.argument is not None:
-            denied[semconv.ARGUMENT] = record.denied.argument
-        record.span.span.add_event(semconv.POLICY_DENIED_EVENT, denied)
+        record.span.span.add_event(semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 
@@ -306,23 +292,27 @@ def _show_cut(record: ToolInvocation) -> None:
             show(record.out, record.span.span, record.name, produced.bytes, later, layer, why)
 
 
-def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
-    """Begin to measure a wrapped function; return None when this is not a tool call of its own."""
+def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Unrecorded | None:
+    """Begin to measure a wrapped function; return None when this is not a tool call, or nothing is to be done."""
     if not switches.enabled:
         return None
     if switches.muted.get():
         _passed_over(reader)
         return None
+    current = call = None
     try:
         current = _current.get()
         if current is not None and (current.finished or current.visit() is None):
             current = running()
-        if current is not None:
-            return _enter_within(current, reader, invocation)
-        return _begin(reader, _plain_call(reader.call(invocation)))
+        if current is not None and current.awaits is reader:
+            return _enter_handler(current, reader, invocation)
+        call = _plain_call(reader.call(invocation))
+        if call is not None and current is not None and _is_inside(reader, call, current.call):
+            return Unrecorded(reader, call, current)
+        return None if call is None else _begin(reader, call)
     except Exception:
         errors.report_error("tool_call.enter")
-        return None
+    return Unrecorded(reader, call, None) if skips_calls() else None
 
 
 @errors.guarded("tool_call.muted")
@@ -332,10 +322,11 @@ def _passed_over(reader: ToolReader) -> None:
         setting_checks.cannot_act_in_workflows(settings.current(), reader.call.__module__)
 
 
-def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
-    """Begin the record of a call; return None for no tool call, and while instrumentation is suppressed."""
-    if call is None or (_SUPPRESSING in sys.modules and is_suppressed()):
-        return None
+def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
+    """Begin the record of a call; while instrumentation is suppressed, the controls alone act on it."""
+    controlled = skips_calls()
+    if _SUPPRESSING in sys.modules and is_suppressed():
+        return Unrecorded(reader, call, None) if controlled else None
     if call.call_id is not None and (not call.call_id or call.call_id == call.name):  # where a provider gives none
         call = call._replace(call_id=None)
     is_fixed = reader.replace is None and (reader.awaits is None or reader.awaits.replace is None)
@@ -345,6 +336,8 @@ def _begin(reader: ToolReader, call: ToolCall | None) -> Visit | None:
     if out is None or out.labels is not None:
         out = setup.telemetry()
     record = ToolInvocation(call, out, (reader.awaits or reader).also_timed_by, reader.awaits)
+    if controlled:
+        record.passed = (reader, reader.awaits)
     opens_span = record.tracing and reader.station == PRODUCED and reader.opened_by not in switches.hooked
     return Visit(record, reader, True, opens_span)
 
@@ -354,23 +347,23 @@ def is_suppressed() -> bool:
     return _SUPPRESSING in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
-def _enter_within(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit | Inside | None:
-    """Enter a wrapped function inside a running call.
+def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit:
+    """Enter the function for which a running call waits, which calls its handler."""
+    current.awaits = None
+    if current.raised or current.produced is not None:
+        begin_again(current)
+    visit = Visit(current, reader, False, reader.opened_by not in switches.hooked)
+    if skips_calls():
+        call = _plain_call(reader.call(invocation))
+        current.tool = None if call is None else call.name
+    return visit
 
-    It is that call's handler, a function that the handler's body calls, or a call of another agent.
-    """
-    if current.awaits is reader:
-        current.awaits = None
-        if current.raised or current.produced is not None:
-            begin_again(current)
-        return Visit(current, reader, False, reader.opened_by not in switches.hooked)
-    call, around = _plain_call(reader.call(invocation)), current.call
-    if call is None or _is_of_another_agent(call, around):
-        return _begin(reader, call)
-    if call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name}):
-        # A tool's body calls another tool or its MCP server: both are part of the call that is already recorded.
-        return Inside(current, call)
-    return _begin(reader, call)
+
+def _is_inside(reader: ToolReader, call: ToolCall, around: ToolCall) -> bool:
+    """Return true for a call that the body of a running tool makes, and that is no call of another agent."""
+    if _is_of_another_agent(call, around):
+        return False
+    return call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name})
 
 
 def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:

@@ -17,6 +17,7 @@ from agent_otel._internal import collected
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
+from agent_otel.core.remedy_hooks import askipped, skipped, skips_calls
 from agent_otel.core.types import LEFT_ALONE, Invocation, ModelReader, ResponseVisit, RunReader, ToolReader
 
 if TYPE_CHECKING:
@@ -129,26 +130,36 @@ class _WaitingSteps(_ModelSteps):
 
 
 class _GatedSteps(_Steps):
-    """The steps of a generator tool while a dispatch policy is set: it decides before the first."""
+    """The steps of a generator tool while a policy or a limit is set: they decide before the first."""
 
-    def __init__(self, begin: Callable[[], Any], call: _Call, *, queues: bool) -> None:
+    def __init__(self, begin: Callable[[], Any], call: _Call, reader: ToolReader, *, queues: bool) -> None:
         super().__init__(begin, queues=queues)
         self._call = call
+        self._reader = reader._replace(replace=None)  # no answer takes the place of the items
+        #: True until the controls let the call run: another step may come before they have, or after a denial.
+        self._is_closed = True
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
         if self._begin is not None:
             self.begin()
             if self.visit is not None:
                 with self.visit.step():
-                    self.visit.gated(self._call.invocation)
+                    skipped(self.visit.record, self._reader, self._call.invocation)
                 advance = self._call.renewed(advance)
+            self._is_closed = False
+        if self._is_closed:
+            raise StopIteration
         return super().run(advance, *args)
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        if await self.begin_in_turn() and self.visit is not None:
-            with self.visit.step():
-                await self.visit.agated(self._call.invocation)
-            advance = self._call.renewed(advance)
+        if await self.begin_in_turn():
+            if self.visit is not None:
+                with self.visit.step():
+                    await askipped(self.visit.record, self._reader, self._call.invocation)
+                advance = self._call.renewed(advance)
+            self._is_closed = False
+        if self._is_closed:
+            raise StopAsyncIteration
         return await super().run_async(advance, *args)
 
 
@@ -181,9 +192,8 @@ class _RemediedSteps(_Steps):
     def __init__(self, begin: Callable[[], Any], call: _Call, *, queues: bool) -> None:
         super().__init__(begin, queues=queues)
         self._call = call
-        #: The only event of a call that a limit skips.
-        self._instead: Any = LEFT_ALONE
-        self._is_over = False
+        #: True until the controls let the call run.
+        self._is_closed = True
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         is_first = await self.begin_in_turn()
@@ -191,13 +201,13 @@ class _RemediedSteps(_Steps):
             return await advance(*args)
         with self.visit.step():
             if is_first:
-                self._instead = await self.visit.askipped(self._call.invocation)
+                instead = await self.visit.askipped(self._call.invocation)
+                if instead is not LEFT_ALONE:  # the only event of a call that is skipped
+                    return instead
                 advance = self._call.renewed(advance)
-            if self._is_over:
+                self._is_closed = False
+            if self._is_closed:
                 raise StopAsyncIteration
-            if self._instead is not LEFT_ALONE:
-                self._is_over = True
-                return self._instead
             return await self.visit.aremedied(await advance(*args), self._call.invocation)
 
 
@@ -287,7 +297,8 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
         generator = wrapped(*invocation.args, **invocation.kwargs)
         return _proxy(generator, _Steps(lambda: run_visit.enter_run_stream(reader, invocation)))
     begin = functools.partial(handler.enter_stream, reader, invocation)
-    if handler.result_remedies() is None:
+    skips = skips_calls()
+    if handler.result_remedies() is None and not skips:
         return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))
     call = _Call(wrapped, invocation)
     # A consumer may take its time between the items of any other generator.
@@ -295,8 +306,8 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
     steps: _Steps = _Steps(begin, queues=queues)
     if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
         steps = _RemediedSteps(begin, call, queues=queues)
-    elif handler.injects():
-        steps = _GatedSteps(begin, call, queues=queues)
+    elif handler.injects() or (skips and not reader.events):
+        steps = _GatedSteps(begin, call, reader, queues=queues)
     proxy = _proxy(call.generator, steps)
     call.proxy = weakref.ref(proxy)
     call.generator = None

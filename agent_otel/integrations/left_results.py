@@ -36,20 +36,15 @@ class AroundVisit:
 
     __slots__ = ("_visit",)
 
-    def __init__(self, visit: handler.Visit | handler.Inside) -> None:
+    def __init__(self, visit: handler.Visit | handler.Unrecorded) -> None:
         self._visit = visit
 
     def __enter__(self) -> Self:
         self._visit.__enter__()
         return self
 
-    async def atake_turn(self) -> None:
-        """Wait where the execution has too many parallel calls."""
-        await self._visit.atake_turn()
-
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Replace the text for the model that an exception carries, where a remedy calls for it."""
-        await self._visit.araised(error, invocation)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._visit, name)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -66,7 +61,7 @@ class LeftVisit(AroundVisit):
 
     __slots__ = ("_place",)
 
-    def __init__(self, place: Place, visit: handler.Visit | handler.Inside) -> None:
+    def __init__(self, place: Place, visit: handler.Visit | handler.Unrecorded) -> None:
         super().__init__(visit)
         self._place = place
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_otel import settings
 from agent_otel._bootstrap import import_hook
@@ -19,6 +19,8 @@ from agent_otel.core import captured_content, remedy_hooks
 from agent_otel.telemetry import providers, setup
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.settings import Settings
 
 _is_done = False
@@ -77,38 +79,17 @@ def _remedies(chosen: Settings) -> None:
     core_backpressure.backpressure()
 
 
-def _result_remedies(chosen: Settings) -> remedy_hooks.ResultRemedies:
-    remedies: remedy_hooks.ResultRemedies = importlib.import_module("agent_otel.remedies.tool_results").Remedies(chosen)
-    return remedies
+def _maker(module: str, name: str) -> Callable[..., Any]:
+    """Return a function that makes what is in a module of the remedies, and imports that at its first call."""
+
+    def make(*chosen: Settings) -> Any:
+        return getattr(importlib.import_module(f"agent_otel.remedies.{module}"), name)(*chosen)
+
+    return make
 
 
-def _request_remedies(chosen: Settings) -> remedy_hooks.RequestRemedies:
-    rewriter = importlib.import_module("agent_otel.remedies.history.request_rewriter")
-    remedies: remedy_hooks.RequestRemedies = rewriter.Requests(chosen)
-    return remedies
-
-
-def _dialogues(chosen: Settings) -> remedy_hooks.Dialogues:
-    module = importlib.import_module("agent_otel.remedies.claim_check.dialogue")
-    dialogues: remedy_hooks.Dialogues = module.Dialogues(chosen)
-    return dialogues
-
-
-def _summaries(chosen: Settings) -> remedy_hooks.Summaries:
-    module = importlib.import_module("agent_otel.remedies.history.automatic_summaries")
-    summaries: remedy_hooks.Summaries = module.Summaries(chosen)
-    return summaries
-
-
-def _backpressure() -> core_backpressure.Backpressure | None:
-    current: core_backpressure.Backpressure | None = importlib.import_module(
-        "agent_otel.remedies.backpressure"
-    ).current()
-    return current
-
-
-remedy_hooks.make_result_remedies = _result_remedies
-remedy_hooks.make_request_remedies = _request_remedies
-remedy_hooks.make_dialogues = _dialogues
-remedy_hooks.make_summaries = _summaries
-core_backpressure.make = _backpressure
+remedy_hooks.make_result_remedies = _maker("tool_results", "Remedies")
+remedy_hooks.make_request_remedies = _maker("history.request_rewriter", "Requests")
+remedy_hooks.make_dialogues = _maker("claim_check.dialogue", "Dialogues")
+remedy_hooks.make_summaries = _maker("history.automatic_summaries", "Summaries")
+core_backpressure.make = _maker("backpressure", "current")

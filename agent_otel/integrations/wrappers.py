@@ -16,10 +16,10 @@ import wrapt
 from agent_otel.core import handler
 from agent_otel.core import summaries as core_summaries
 from agent_otel.core.backpressure import backpressure
-from agent_otel.core.inside_call import Inside
 from agent_otel.core.remedy_hooks import skips_calls
 from agent_otel.core.tool_visit import Visit
 from agent_otel.core.types import LEFT_ALONE, Exchange, Invocation, ModelReader, RunReader, StepReader, ToolReader
+from agent_otel.core.unrecorded import Unrecorded
 from agent_otel.integrations import dialogues, generators, hooks, runs, summaries
 from agent_otel.integrations.hooks import Door, Hook, Injecting, InThread, Passing, Revising
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     Measured = Reader | RunReader | Hook | Injecting | InThread | Passing | Revising
 
 #: The visits that end behind a coroutine which a function returns that is not async itself.
-_ENTERED_AGAIN = (Visit, Inside)
+_ENTERED_AGAIN = (Visit, Unrecorded)
 
 
 def as_function(original: FunctionType, wrapper: Wrapper) -> Any:
@@ -126,12 +126,11 @@ def _measuring(reader: Reader | RunReader, wrapped: Callable[..., Any]) -> Wrapp
     enter, queues = _entry_of(reader), _waits(reader)
     is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
     is_remedied = isinstance(reader, Door) or is_replaceable
-    if is_remedied and handler.result_remedies() is not None:
-        remedied, skips = _remedied_async if is_async else _remedied, skips_calls()
-        return remedied(reader, enter, queues=queues, skips=skips)
+    skips = skips_calls()
+    is_remedied = is_remedied and (skips or handler.result_remedies() is not None)
     watches = isinstance(reader, ModelReader) and reader.watch is not None
     around = _around_async if is_async else _around
-    return around(reader, enter, watches=watches, queues=queues)
+    return around(reader, enter, watches=watches, queues=queues, skips=is_remedied and skips, remedies=is_remedied)
 
 
 def _waits(reader: Reader) -> bool:
@@ -158,10 +157,13 @@ def _enter_door(door: Door, invocation: Invocation) -> Any:
     return door.enter(invocation)
 
 
-def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
+def _around(  # noqa: PLR0913 - what differs between wrapped functions
+    reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool, skips: bool, remedies: bool
+) -> Wrapper:
     """Wrap a function; the value of one that ``watches`` may be a stream, which the visit goes on around.
 
-    A tool call or a model request that ``queues`` waits for its turn.
+    A tool call or a model request that ``queues`` waits for its turn. With ``skips`` a control may answer a tool call
+    in place of the function, with ``remedies`` the returned value may be a replacement.
     """
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -172,27 +174,29 @@ def _around(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bo
         if queues:
             visit.take_turn()
         with visit:
-            value = wrapped(*invocation.args, **invocation.kwargs)
+            if skips and (skipped := visit.skipped(invocation)) is not LEFT_ALONE:
+                return skipped
+            try:
+                value = wrapped(*invocation.args, **invocation.kwargs)
+            except Exception as error:
+                if remedies:
+                    visit.raised(error, invocation)
+                raise
             if watches:
                 return visit.watched(value)
             if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
                 visit.goes_on = True
-                return generators.closing(_awaited(visit, value), value)
+                return generators.closing(_awaited(visit, value, invocation), value)
+            if remedies:
+                return visit.remedied(value, invocation)
             visit.returned(value)
             return value
 
     return wrapper
 
 
-async def _awaited(visit: Visit | Inside, value: Awaitable[Any]) -> Any:
+async def _awaited(visit: Visit | Unrecorded, value: Awaitable[Any], invocation: Invocation) -> Any:
     """Go on with a visit in a coroutine: a program has put a sync function around the framework's async one."""
-    with visit:
-        returned = await value
-        visit.returned(returned)
-        return returned
-
-
-async def _awaited_remedied(visit: Visit | Inside, value: Awaitable[Any], invocation: Invocation) -> Any:
     with visit:
         try:
             returned = await value
@@ -202,7 +206,9 @@ async def _awaited_remedied(visit: Visit | Inside, value: Awaitable[Any], invoca
         return await visit.aremedied(returned, invocation)
 
 
-def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool) -> Wrapper:
+def _around_async(  # noqa: PLR0913 - the signature of `_around`
+    reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool, skips: bool, remedies: bool
+) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         visit = enter(reader, invocation)
@@ -211,63 +217,20 @@ def _around_async(reader: Any, enter: Callable[..., Any], *, watches: bool, queu
         if queues:
             await visit.atake_turn()
         with visit:
-            value = await wrapped(*invocation.args, **invocation.kwargs)
-            if watches:
-                return visit.watched(value)
-            visit.returned(value)
-            return value
-
-    return wrapper
-
-
-def _remedied(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bool) -> Wrapper:
-    """Wrap a tool function like `_around`, with a remedy switched on: the returned value may be a replacement.
-
-    With ``skips`` a remedy may answer a call in place of the function.
-    """
-
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
-        visit = enter(reader, invocation)
-        if visit is None:
-            return wrapped(*invocation.args, **invocation.kwargs)
-        if queues:
-            visit.take_turn()
-        with visit:
-            skipped = visit.skipped(invocation) if skips else LEFT_ALONE
-            if skipped is not LEFT_ALONE:
-                return skipped
-            try:
-                value = wrapped(*invocation.args, **invocation.kwargs)
-            except Exception as error:
-                visit.raised(error, invocation)
-                raise
-            if type(value) is CoroutineType and isinstance(visit, _ENTERED_AGAIN):
-                visit.goes_on = True
-                return generators.closing(_awaited_remedied(visit, value, invocation), value)
-            return visit.remedied(value, invocation)
-
-    return wrapper
-
-
-def _remedied_async(reader: Any, enter: Callable[..., Any], *, queues: bool, skips: bool) -> Wrapper:
-    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
-        visit = enter(reader, invocation)
-        if visit is None:
-            return await wrapped(*invocation.args, **invocation.kwargs)
-        if queues:
-            await visit.atake_turn()
-        with visit:
-            skipped = await visit.askipped(invocation) if skips else LEFT_ALONE
-            if skipped is not LEFT_ALONE:
+            if skips and (skipped := await visit.askipped(invocation)) is not LEFT_ALONE:
                 return skipped
             try:
                 value = await wrapped(*invocation.args, **invocation.kwargs)
             except Exception as error:
-                await visit.araised(error, invocation)
+                if remedies:
+                    await visit.araised(error, invocation)
                 raise
-            return await visit.aremedied(value, invocation)
+            if watches:
+                return visit.watched(value)
+            if remedies:
+                return await visit.aremedied(value, invocation)
+            visit.returned(value)
+            return value
 
     return wrapper
 

@@ -16,6 +16,7 @@ from agent_otel._internal import errors
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Claim, Replacement
+from agent_otel.core.unrecorded import Unrecorded
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.reader import Place
@@ -23,6 +24,7 @@ from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.stores import StoreError
 
 if TYPE_CHECKING:
+    from agent_otel.core.dispatch import Dispatch
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import Invocation, ToolReader
     from agent_otel.remedies.claim_check.policy import ClaimCheck
@@ -47,7 +49,7 @@ class RetriedCalls:
     def __init__(self, check: ClaimCheck) -> None:
         self._check = check
 
-    def answer(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    def answer(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
         spot = self._begin(record)
         if spot is None or spot.attempt == 1:
@@ -58,7 +60,7 @@ class RetriedCalls:
             return LEFT_ALONE
         return _put(record, reader, found, invocation)
 
-    async def aanswer(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    async def aanswer(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the same as `answer`; the store is awaited off the event loop."""
         spot = self._begin(record)
         if spot is None or spot.attempt == 1:
@@ -82,11 +84,12 @@ class RetriedCalls:
             await self._check.akeep_answer(*kept)
 
     @staticmethod
-    def _begin(record: ToolInvocation) -> _Spot | None:
-        """Return the spot of a call, and keep it on the record; None outside of a step."""
+    def _begin(record: Dispatch) -> _Spot | None:
+        """Return the spot of a call, and keep it on the record; None outside of a step, and for a part of a call."""
         step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
         spot: _Spot | None = record.spot
-        if step is None or owner is None or carrier is None or spot is not None:
+        is_part = isinstance(record, Unrecorded)
+        if step is None or owner is None or carrier is None or spot is not None or is_part:
             return spot
         try:
             written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
@@ -139,7 +142,7 @@ def _is_json(given: object) -> bool:
     return True
 
 
-def _put(record: ToolInvocation, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
+def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
     """Return a stored result in the framework's form; LEFT_ALONE where the framework takes none."""
     if reader.replace is None:
         return LEFT_ALONE

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core.executions import executions
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement
+from agent_otel.core.tool_invocation import ToolInvocation
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement, ToolDeniedError
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies import backpressure, limits, result_ceiling
 from agent_otel.remedies.call_queue import CallQueue
@@ -23,7 +24,7 @@ from agent_otel.settings.kinds import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.dispatch import Dispatch
     from agent_otel.core.types import Invocation, Slot, ToolReader
     from agent_otel.remedies.claim_check.policy import ClaimCheck, View
     from agent_otel.remedies.dispatch_policy.gate import Gate
@@ -75,70 +76,71 @@ class Remedies:
             await self._backpressure.abefore_call(record, enclosing)
         return None if self._queue is None or record.execution is None else await self._queue.atake(record, enclosing)
 
-    def skipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    def skipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
 
         Raises:
             ToolDeniedError: the policy denies a call whose result cannot be replaced.
         """
+        put = LEFT_ALONE
         if self._gate is not None and _dispatches(reader):
-            put = self._gate.check(record, reader, invocation)
-            if put is not LEFT_ALONE:
-                return put
-        if self._retried is not None and reader.station == PRODUCED:
-            put = self._retried.answer(record, reader, invocation)
-            if put is not LEFT_ALONE:
-                return put
-        return self._limited(record, reader, invocation)
+            put = self._gate.check(call, reader, invocation)
+        if put is LEFT_ALONE and self._retried is not None and reader.station == PRODUCED:
+            put = self._retried.answer(call, reader, invocation)
+        return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
 
-    async def askipped(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    async def askipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Do the same as `skipped` without blocking the event loop."""
+        put = LEFT_ALONE
         if self._gate is not None and _dispatches(reader):
-            put = await self._gate.acheck(record, reader, invocation)
-            if put is not LEFT_ALONE:
-                return put
-        if self._retried is not None and reader.station == PRODUCED:
-            put = await self._retried.aanswer(record, reader, invocation)
-            if put is not LEFT_ALONE:
-                return put
-        return self._limited(record, reader, invocation)
+            put = await self._gate.acheck(call, reader, invocation)
+        if put is LEFT_ALONE and self._retried is not None and reader.station == PRODUCED:
+            put = await self._retried.aanswer(call, reader, invocation)
+        return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
 
-    def _limited(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
-        """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs."""
-        if self._limits is None or record.execution is None or reader.replace is None or reader.station != PRODUCED:
+    def _limited(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
+        """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs.
+
+        Raises:
+            ToolDeniedError: the tool is a generator, whose items no answer can replace.
+        """
+        if self._limits is None or call.execution is None or reader.station != PRODUCED or not call.is_readable:
             return LEFT_ALONE
-        if record.is_counted:  # a retry of a call that has begun
+        charged = call.charged_to or call
+        if charged.is_counted or (reader.replace is None and reader.events):  # a retry of a call that has begun
             return LEFT_ALONE
-        thread = None if record.run is None else record.run.conversation
-        totals = record.state if record.run is None else record.run.totals
+        thread = None if call.run is None else call.run.conversation
+        totals = call.state if call.run is None else call.run.totals
         used_tokens = 0 if totals is None else totals.used_tokens
-        conversation = record.call.execution or thread or record.place or ""
-        reached = self._limits.enter(record.execution, conversation, used_tokens)
-        self._limits.recorded(record.execution, record.call.call_id, record.call.name)
+        conversation = call.call.execution or thread or call.place or ""
+        reached = self._limits.enter(call.execution, conversation, used_tokens)
+        self._limits.recorded(call.execution, call.call.call_id, call.call.name)
         if reached is None:
-            record.is_counted = True
+            charged.is_counted = True
             return LEFT_ALONE
         answer = limits.answer(reached)
-        put = reader.replace(None, Replacement(result_ceiling.as_text(answer), answer, is_error=True), invocation)
+        written = result_ceiling.as_text(answer)
+        if reader.replace is None:
+            call.skip(reached)
+            raise ToolDeniedError(written)
+        put = reader.replace(None, Replacement(written, answer, is_error=True), invocation)
         if put is NOT_HERE:
             self._cannot_act(reader)
             return LEFT_ALONE
         if put is not LEFT_ALONE:
-            record.skip(reached)
+            call.skip(reached)
         return put
 
     def _cannot_act(self, reader: ToolReader) -> None:
         setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
 
-    def applied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
-    ) -> Any:
+    def applied(self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
         """Return the value itself, or the replacement that goes on to the model."""
         if self._passes_by(record, reader):
             return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
-        if _is_done(record, reader):
+        if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
         refine(record, read, self._most_bytes(record))
         found, check = None, self._claim_check
@@ -152,14 +154,14 @@ class Remedies:
         return put
 
     async def aapplied(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+        self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
         if self._passes_by(record, reader):
             return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
-        if _is_done(record, reader):
+        if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
         await arefine(record, read, self._most_bytes(record))
         found, check = None, self._claim_check
@@ -172,7 +174,7 @@ class Remedies:
         self._count(record, read)
         return put
 
-    def _passes_by(self, record: ToolInvocation, reader: ToolReader) -> bool:
+    def _passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
         """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""
         size = record.produced
         return (
@@ -224,9 +226,9 @@ class Remedies:
     ) -> Any:
         put = value
         if found is not None and reader.replace is not None:
-            replacement = found.replacement
-            if record.error_type is not None:  # a failure stays a failure
-                replacement = replacement._replace(is_error=True)
+            # A failure stays a failure.
+            is_error = found.replacement.is_error or record.error_type is not None
+            replacement = found.replacement._replace(is_error=is_error)
             put = reader.replace(value, replacement, invocation)
             if put is NOT_HERE:
                 put = value

@@ -21,6 +21,7 @@ from agent_otel.integrations.frameworks.agno_ids import IDS
 from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
+from agent_otel.integrations.left_results import AroundVisit
 from agent_otel.integrations.reader_functions import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import TOOL_ERROR
@@ -139,32 +140,19 @@ _execute = ToolReader(
 )
 
 
-class _Visit:
+class _Visit(AroundVisit):
     """A call while its function runs; that of a generator goes on until the framework has drained it."""
 
-    __slots__ = ("_call", "_is_drained", "_token", "_visit")
+    __slots__ = ("_call", "_is_drained", "_token")
 
-    def __init__(self, call: Any, visit: handler.Visit | handler.Inside) -> None:
+    def __init__(self, call: Any, visit: handler.Visit | handler.Unrecorded) -> None:
+        super().__init__(visit)
         self._call = call
-        self._visit = visit
         self._is_drained = False
 
     def __enter__(self) -> Self:
-        self._visit.__enter__()
         self._token = _logged.set([])
-        return self
-
-    def take_turn(self) -> None:
-        self._visit.take_turn()
-
-    async def atake_turn(self) -> None:
-        await self._visit.atake_turn()
-
-    def skipped(self, invocation: Invocation) -> Any:
-        return self._visit.skipped(invocation)
-
-    async def askipped(self, invocation: Invocation) -> Any:
-        return await self._visit.askipped(invocation)
+        return super().__enter__()
 
     def returned(self, outcome: Any) -> None:
         if not self._begins_to_drain(outcome):

@@ -88,7 +88,7 @@ _executed = ToolReader(
 )
 
 
-def _enter(invocation: Invocation) -> handler.Visit | handler.Inside | None:
+def _enter(invocation: Invocation) -> handler.Visit | handler.Unrecorded | None:
     _pass_on(invocation)
     return handler.enter_tool(_executed, invocation)
 

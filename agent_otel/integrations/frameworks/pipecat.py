@@ -51,7 +51,7 @@ class _CallVisit(AroundVisit):
 
     __slots__ = ("_invocation", "_item", "is_open")
 
-    def __init__(self, visit: handler.Visit | handler.Inside, invocation: Invocation) -> None:
+    def __init__(self, visit: handler.Visit | handler.Unrecorded, invocation: Invocation) -> None:
         super().__init__(visit)
         self._invocation = invocation
         self._item = invocation.arg(0, "runner_item")

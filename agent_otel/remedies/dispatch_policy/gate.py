@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import execution_context
+from agent_otel.core.captured_content import without
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
+from agent_otel.remedies.claim_check.serialization import JSON, raw_of
 from agent_otel.remedies.dispatch_policy import hooks
-from agent_otel.remedies.dispatch_policy.hiding import hide
 from agent_otel.remedies.dispatch_policy.hooks import DispatchedCall
 from agent_otel.remedies.dispatch_policy.source import mode_of
 from agent_otel.remedies.dispatch_policy.values import (
@@ -29,15 +30,16 @@ from agent_otel.remedies.dispatch_policy.values import (
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator
+    from collections.abc import Awaitable, Callable
 
-    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.dispatch import Dispatch
     from agent_otel.core.types import Invocation, ToolReader
+    from agent_otel.remedies.claim_check.serialization import Raw
     from agent_otel.remedies.dispatch_policy.rules import Rule, Source, ToolPolicy
     from agent_otel.remedies.dispatch_policy.source import PolicySource
 
-    #: Yields functions of the program, gets what they return, and returns the denial.
-    Steps = Generator[Callable[[], Any], Any, Denial | None]
+    #: Calls a function of the program, and returns what that returns.
+    Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _HINTS: Final = {
     semconv.RULE_TOOLS: "The policy of this agent does not allow this tool. Do not call it again; answer without it.",
@@ -65,43 +67,61 @@ class Gate:
     def __init__(self, source: PolicySource) -> None:
         self._source = source
 
-    def check(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    def check(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return LEFT_ALONE for a call that may run, else the answer in place of its result.
 
         Raises:
             ToolDeniedError: no answer can take the place of the result.
         """
         try:
-            if self._source.is_due:
-                self._source.refresh()
-            steps = _Decision(self._steps(record, reader, invocation))
-            while steps.call is not None:
-                steps.run(hooks.call_now)
-            denial = steps.denial
-        except Exception:
-            denial = self._failed()
-        return _answer(record, reader, invocation, denial)
+            self._decide(record, reader, invocation, hooks.call_at_once).send(None)
+        except StopIteration as decided:  # always, because nothing is awaited that suspends
+            return _answer(record, reader, invocation, decided.value)
 
-    async def acheck(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Any:
+    async def acheck(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Do the same as `check` without blocking the event loop."""
-        try:
-            if self._source.is_due:
-                await hooks.call_async(self._source.refresh)
-            steps = _Decision(self._steps(record, reader, invocation))
-            while steps.call is not None:
-                await steps.arun(hooks.call_async)
-            denial = steps.denial
-        except Exception:
-            denial = self._failed()
+        denial = await self._decide(record, reader, invocation, hooks.call_async)
         put = _answer(record, reader, invocation, denial)
         return await put if inspect.isawaitable(put) else put
+
+    async def _decide(self, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run) -> Denial | None:
+        """Return the denial of a call; ``run`` calls the functions of the program that its rule has.
+
+        In the mode ``monitor`` a call that the conditions deny runs, with injected arguments.
+        """
+        denial = None
+        record.is_gated, record.injected = False, None
+        try:
+            if self._source.is_due:
+                await run(self._source.refresh)
+            policy, workflow = self._source.policy, _workflow()
+            rule = _rule(policy, record, workflow)
+            if not (rule.require or rule.forbid or rule.inject or rule.approve):
+                return None
+            call = _dispatched(record, _arguments(reader, invocation), workflow)
+            try:
+                _compare(rule, call.arguments)
+                if rule.approve is not None and not record.is_asked:
+                    await _approve(rule.approve, call, run)
+            except _DeniedError as denied:
+                denial = self._denial(denied)
+            if not record.is_asked and (denial is None or denial.mode == semconv.MONITOR):
+                await _inject(rule, call, record, reader, invocation, run)
+        except _DeniedError as denied:
+            return denial or self._denial(denied)
+        except Exception:
+            return denial or self._failed()
+        return denial
+
+    def _denial(self, denied: _DeniedError) -> Denial:
+        return Denial(denied.rule, mode_of(self._source.policy), denied.argument)
 
     def _failed(self) -> Denial:
         errors.report_error("tool_call.policy")
         return Denial(semconv.RULE_UNREADABLE, mode_of(self._source.policy))
 
     def left(
-        self, record: ToolInvocation, reader: ToolReader, read: object, value: Any, invocation: Invocation
+        self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation
     ) -> tuple[object, Any]:
         """Return the result of a handler without injected values; log once that a handler ran without a decision."""
         if record.injected:
@@ -115,108 +135,35 @@ class Gate:
             )
         return read, value
 
-    def _steps(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Steps:
-        policy = self._source.policy
-        mode = mode_of(policy)
-        record.is_gated, record.injected = True, None
-        checked = _Checked(record, reader, invocation)
-        denial = None
-        for step in (checked.conditions(policy), checked.injection()):
-            try:
-                yield from step
-            except _DeniedError as denied:
-                denial = denial or Denial(denied.rule, mode, denied.argument)
-            except Exception:
-                denial = denial or self._failed()
-            if denial is not None and mode == semconv.ENFORCE:
-                record.injected = None
-                break
-        return denial
+
+def _rule(policy: ToolPolicy | None, record: Dispatch, workflow: str | None) -> Rule:
+    """Return the rule that decides on a call; raise _DeniedError without one."""
+    if policy is None:
+        raise _DeniedError(semconv.RULE_UNREADABLE)
+    if not record.is_readable:
+        raise _DeniedError(semconv.RULE_ARGUMENTS)
+    rule = policy.rule_for(workflow, record.agent, record.tool or record.call.name)
+    if rule is None:
+        raise _DeniedError(semconv.RULE_TOOLS)
+    return rule
 
 
-class _Decision:
-    """A decision on a call: ``call`` is the next function of the program that it needs, None at the end."""
-
-    def __init__(self, steps: Steps) -> None:
-        self._steps = steps
-        self.call: Callable[[], Any] | None = None
-        self.denial: Denial | None = None
-        self._go_on(lambda: next(steps))
-
-    def run(self, run: Callable[..., Any]) -> None:
-        """Run a function of the program."""
-        try:
-            value = run(self.call)
-        except Exception as error:
-            self._go_on(functools.partial(self._steps.throw, error))
-        else:
-            self._go_on(lambda: self._steps.send(value))
-
-    async def arun(self, run: Callable[..., Any]) -> None:
-        """Do the same without blocking the event loop."""
-        try:
-            value = await run(self.call)
-        except Exception as error:
-            self._go_on(functools.partial(self._steps.throw, error))
-        else:
-            self._go_on(lambda: self._steps.send(value))
-
-    def _go_on(self, step: Callable[[], Any]) -> None:
-        try:
-            self.call = step()
-        except StopIteration as end:
-            self.call, self.denial = None, end.value
-
-
-class _Checked:
-    """A call at the gate: first the conditions of its rule, then the arguments that the rule injects.
-
-    The two are apart because in the mode ``monitor`` a call that the conditions deny runs, with injected arguments.
-    """
-
-    def __init__(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> None:
-        self._record = record
-        self._reader = reader
-        self._invocation = invocation
-        self._rule: Rule | None = None
-        self._call: DispatchedCall | None = None
-
-    def conditions(self, policy: ToolPolicy | None) -> Generator[Callable[[], Any], Any, None]:
-        """Raise _DeniedError for a call that the policy denies."""
-        if policy is None:
-            raise _DeniedError(semconv.RULE_UNREADABLE)
-        record, workflow = self._record, _workflow()
-        rule = self._rule = policy.rule_for(workflow, record.agent, record.call.name)
-        if rule is None:
-            raise _DeniedError(semconv.RULE_TOOLS)
-        if not (rule.require or rule.forbid or rule.inject or rule.approve):
-            return
-        arguments = _arguments(self._reader, self._invocation)
-        self._call = _dispatched(record, arguments, workflow)
-        _compare(rule, arguments)
-        if rule.approve is not None:
-            yield from _approval(rule.approve, self._call)
-
-    def injection(self) -> Generator[Callable[[], Any], Any, None]:
-        """Put the injected arguments into the call; raise _DeniedError where that is not possible."""
-        rule, call, reader = self._rule, self._call, self._reader
-        if rule is None or call is None or not rule.inject:
-            return
-        values: dict[str, Any] = {}
-        for name, source in rule.inject.items():
-            values[name] = yield from _value_of(name, source, call)
-        self._record.injected = values
-        # Frameworks show arguments in the messages of their exceptions, by `repr`.
-        hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
-        if reader.inject is None or not reader.inject(self._invocation, hidden):
-            self._record.injected = None
-            adapter = reader.call.__module__
-            errors.warn_once(
-                f"policy inject {adapter}",
-                "AGENT_OTEL_TOOL_POLICY: arguments cannot be injected into this call through "
-                f"{adapter.rpartition('.')[2]}; calls that need them are denied.",
-            )
-            raise _DeniedError(semconv.RULE_INJECT)
+async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
+    rule: Rule, call: DispatchedCall, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run
+) -> None:
+    """Put the injected arguments into the call; raise _DeniedError where that is not possible."""
+    values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
+    # Frameworks show arguments in the messages of their exceptions, by `repr`.
+    hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
+    if values and (reader.inject is None or not reader.inject(invocation, hidden)):
+        adapter = reader.call.__module__
+        errors.warn_once(
+            f"policy inject {adapter}",
+            "AGENT_OTEL_TOOL_POLICY: arguments cannot be injected into this call through "
+            f"{adapter.rpartition('.')[2]}; calls that need them are denied.",
+        )
+        raise _DeniedError(semconv.RULE_INJECT)
+    record.injected = values
 
 
 def _workflow() -> str | None:
@@ -252,10 +199,10 @@ def _compare(rule: Rule, arguments: dict[str, Any]) -> None:
         raise _DeniedError(semconv.RULE_ARGUMENTS, ".".join(path)) from None
 
 
-def _dispatched(record: ToolInvocation, arguments: dict[str, Any], workflow: str | None) -> DispatchedCall:
+def _dispatched(record: Dispatch, arguments: dict[str, Any], workflow: str | None) -> DispatchedCall:
     step = execution_context.current_step()
     return DispatchedCall(
-        record.call.name,
+        record.tool or record.call.name,
         arguments,
         record.agent,
         workflow,
@@ -266,10 +213,10 @@ def _dispatched(record: ToolInvocation, arguments: dict[str, Any], workflow: str
     )
 
 
-def _approval(approve: str | Callable[..., Any], call: DispatchedCall) -> Generator[Callable[[], Any], Any, None]:
+async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, run: Run) -> None:
     """Raise _DeniedError unless the program's function returns True."""
     try:
-        answer = yield functools.partial(hooks.function_of(approve), call)
+        answer = await run(functools.partial(hooks.function_of(approve), call))
     except Exception as error:
         _report("The approval", error)
         raise _DeniedError(semconv.RULE_APPROVE) from None
@@ -277,7 +224,7 @@ def _approval(approve: str | Callable[..., Any], call: DispatchedCall) -> Genera
         raise _DeniedError(semconv.RULE_APPROVE)
 
 
-def _value_of(name: str, source: Source, call: DispatchedCall) -> Generator[Callable[[], Any], Any, Any]:
+async def _value_of(name: str, source: Source, call: DispatchedCall, run: Run) -> Any:
     """Return an injected value; raise _DeniedError when there is none."""
     value: Any = None
     try:
@@ -286,7 +233,7 @@ def _value_of(name: str, source: Source, call: DispatchedCall) -> Generator[Call
         elif source.kind == "context":
             value = hooks.context_value(str(source.of))
         else:
-            value = yield functools.partial(hooks.function_of(source.of), call)
+            value = await run(functools.partial(hooks.function_of(source.of), call))
     except Exception as error:
         _report(f"The source of {name}", error)
     if value is None:
@@ -305,14 +252,14 @@ def _report(subject: str, error: Exception) -> None:
     )
 
 
-def _answer(record: ToolInvocation, reader: ToolReader, invocation: Invocation, denial: Denial | None) -> Any:
+def _answer(record: Dispatch, reader: ToolReader, invocation: Invocation, denial: Denial | None) -> Any:
     """Record a denial; return the answer in place of the result, LEFT_ALONE where the call may run."""
-    if denial is None:
+    if denial is not None:
+        record.deny(denial)
+    if denial is None or denial.mode == semconv.MONITOR:
+        record.is_gated = True
         return LEFT_ALONE
-    record.deny(denial)
-    if denial.mode == semconv.MONITOR:
-        return LEFT_ALONE
-    data = error_of(record.call.name, denial)
+    data = error_of(record.tool or record.call.name, denial)
     written = json.dumps(data, ensure_ascii=False)
     replacement = Replacement(written, data, is_error=True)
     put = LEFT_ALONE
@@ -333,3 +280,31 @@ def error_of(tool: str, denial: Denial) -> dict[str, Any]:
     about = {} if denial.argument is None else {"argument": denial.argument}
     hint = _HINTS[denial.rule].format(denial.argument)
     return {"error": semconv.TOOL_DENIED, "tool": tool, "rule": denial.rule, **about, "hint": hint}
+
+
+def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> tuple[object, Any]:
+    """Return what was read and the value to hand on, both without injected values."""
+    raw = raw_of(read)
+    if not record.injected or reader.replace is None or raw.text is None:
+        return read, value
+    text = without(raw.text, record.injected)
+    if text == raw.text:
+        return read, value
+    replacement = Replacement(text, _data(text, raw), record.error_type is not None)
+    put = reader.replace(value, replacement, invocation)
+    if put is LEFT_ALONE or put is NOT_HERE:
+        errors.warn_once(
+            f"policy repeats {record.name}",
+            f"AGENT_OTEL_TOOL_POLICY: a result of {record.name} repeats an injected value and goes on whole.",
+        )
+        return read, value
+    return text, put
+
+
+def _data(text: str, raw: Raw) -> dict[str, Any]:
+    """Return the object that a text is; a value in it that was a number has left no JSON."""
+    try:
+        data = json.loads(text) if raw.content_type == JSON else None
+    except ValueError:
+        data = None
+    return data if type(data) is dict else {"content": text}

@@ -58,8 +58,8 @@ def function_of(named: str | Callable[..., Any]) -> Callable[..., Any]:
     return function_named(named) if isinstance(named, str) else named
 
 
-def call_now(call: Callable[[], Any]) -> Any:
-    """Call a function; await its result, when it is awaitable, in an event loop of its own."""
+async def call_at_once(call: Callable[[], Any]) -> Any:
+    """Call a function; await its result, when it is awaitable, in an event loop of its own. Never suspends."""
     value = call()
     if not inspect.isawaitable(value):
         return value

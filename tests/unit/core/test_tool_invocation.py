@@ -144,7 +144,7 @@ def test_span_attributes_before_the_handler_runs(out: Telemetry) -> None:
             id="a failure with a long text",
         ),
         pytest.param(
-            {"skipped": LimitReached("tool_calls", 50), "error_type": "limit_reached"},
+            {"limit_reached": LimitReached("tool_calls", 50), "error_type": "limit_reached"},
             {"agent_otel.limits.hit": 1, "agent_otel.tool.result.size": None},
             id="skipped",
         ),
