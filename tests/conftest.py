@@ -10,7 +10,7 @@ from typing import NoReturn
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import environments, interpreters
+from tests import environments, interpreters, rows
 from tests.environments import Environment
 from tests.forks import Forks
 from tests.interpreters import UnavailableError
@@ -87,6 +87,16 @@ _LONG = (
     *("tests/system/monitoring/test_rules.py", "tests/system/monitoring/test_end_to_end.py"),
     *("tests/contract/runtimes/test_prefect.py", "tests/contract/runtimes/test_temporal.py"),
 )
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the choice of rows within a test."""
+    parser.addoption("--row", default="", help="run only the rows of `each_row` whose names contain this text")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the loops over rows what was chosen."""
+    rows.only = config.getoption("--row")
 
 
 def pytest_collection() -> None:

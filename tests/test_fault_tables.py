@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
+from tests.rows import each_row
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -25,7 +25,7 @@ def _names(path: Path) -> set[str]:
     return {node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, kinds)}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["what"])
+@each_row("row", ROWS, ids=lambda row: row["what"])
 def test_a_row_names_tests_that_exist(row: dict[str, Any]) -> None:
     assert {"kind", "what", "outcome", "tests"} == set(row)
     assert row["tests"]
@@ -35,7 +35,7 @@ def test_a_row_names_tests_that_exist(row: dict[str, Any]) -> None:
         assert not name or name in _names(TESTS / path), test
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["what"])
+@each_row("row", ROWS, ids=lambda row: row["what"])
 def test_a_row_stands_on_its_page_once(row: dict[str, Any]) -> None:
     page = (TESTS.parent / PAGES[row["kind"]]).read_text(encoding="utf-8")
     assert 1 == page.count(f"| {row['what']} | {row['outcome']} |")

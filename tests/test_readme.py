@@ -12,13 +12,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
 import yaml
 
 from agent_otel import semconv
 from agent_otel.remedies.dispatch_policy.rules import read_policy
 from agent_otel.settings import Settings
 from tests import environments
+from tests.rows import each_row
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -125,7 +125,7 @@ PAGES = [
 #: Names in pages that look like those of metrics: a module, a folder, a field of JSON.
 #: Names that are no metrics: of files, and of a header of messages.
 NO_METRICS = {"agent_otel_contracts", "agent_otel_doctor", "agent_otel_run", "agent_otel_startup"}
-each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+each_page = each_row("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
 @each_page

@@ -21,6 +21,7 @@ from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Cut, Json, Record, failed, looked_up
 from tests.contract.toolbox import LOOKUP_BYTES
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -354,7 +355,7 @@ class Contract:
         step = runs.off["again"]
         assert len([span for span in step["spans"] if "tool.args_hash" in span["attributes"]]) == 1
 
-    @pytest.mark.parametrize("place", CORE)
+    @each_row("place", CORE)
     def test_our_own_failure_is_not_the_tool_s(self, runs: Runs, place: str) -> None:
         (broken,) = (broken for broken in runs.on["broken"] if broken["place"] == place)
         assert [result["said"] for result in broken["results"]] == [self.said(runs)] * 2

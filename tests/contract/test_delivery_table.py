@@ -17,6 +17,7 @@ from tests.contract.delivery_rows import ROWS, Row
 from tests.contract.delivery_table import PAGE, SIZES, DisagreementError, Figures, figures_of, measure
 from tests.contract.frameworks import test_smolagents
 from tests.contract.suite import Contract
+from tests.rows import each_row
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -143,7 +144,7 @@ def _told(
     return {"spans": [{"attributes": each} for each in spans], "metrics": metrics, "messages": messages, "error": error}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("told", "disagreement"),
     [
         (_told(CALL, CALL, CUT), "2 calls"),

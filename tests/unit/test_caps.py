@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import logging
 import re
@@ -17,6 +18,7 @@ from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.caps import payload_caps
 from agent_otel.core.payload_cap import EffectiveCap, cap_for, discover
+from tests.rows import each_row
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -144,7 +146,7 @@ def test_nothing_else_is_in_the_file() -> None:
     assert {"cap", "cliff"} == TABLES.keys()
 
 
-@pytest.mark.parametrize("row", CAPS, ids=_cap_id)
+@each_row("row", CAPS, ids=_cap_id)
 def test_a_cap_is_complete_and_nothing_more(row: dict[str, Any]) -> None:
     assert TEXT.keys() <= row.keys() <= CAP_KEYS.keys()
     assert _has_types(row, CAP_KEYS)
@@ -156,7 +158,7 @@ def test_a_cap_is_complete_and_nothing_more(row: dict[str, Any]) -> None:
     assert 0 < row.get("warn_bytes", 1) < row.get("bytes", 2**40) <= 2**40
 
 
-@pytest.mark.parametrize("row", CLIFFS, ids=_cliff_id)
+@each_row("row", CLIFFS, ids=_cliff_id)
 def test_a_cliff_is_complete_and_nothing_more(row: dict[str, Any]) -> None:
     assert set(CLIFF_TEXT) <= row.keys() <= CLIFF_KEYS.keys()
     assert _has_types(row, CLIFF_KEYS)
@@ -176,7 +178,7 @@ def test_no_two_rows_speak_of_the_same() -> None:
     assert len(CLIFFS) == len({_cliff_id(row) for row in CLIFFS})
 
 
-@pytest.mark.parametrize("row", [row for row in CAPS if "share_of" in row or "share" in row], ids=_cap_id)
+@each_row("row", [row for row in CAPS if "share_of" in row or "share" in row], ids=_cap_id)
 def test_a_share_is_a_share_of_the_same_runtime_s_message(row: dict[str, Any]) -> None:
     assert "message" == row["share_of"] != row["boundary"]
     assert 0 < row["share"] <= 1
@@ -210,23 +212,31 @@ def test_rows_come_typed_and_cannot_be_changed() -> None:
 # --- which cap holds ---------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(autouse=True)
-def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+@contextlib.contextmanager
+def _anew() -> Iterator[Callable[[str], None]]:
     """Forget what was found, said and discovered; return a function that sets AGENT_OTEL_CAPS."""
-    monkeypatch.setattr(errors, "_said", set())
-    monkeypatch.setattr(MODULE, "_discovered", {})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "_said", set())
+        patch.setattr(MODULE, "_discovered", {})
 
-    def set_caps(text: str) -> None:
-        monkeypatch.setenv("AGENT_OTEL_CAPS", text)
-        monkeypatch.setattr(MODULE, "_found", {})
-        settings.current.cache_clear()
+        def set_caps(text: str) -> None:
+            patch.setenv("AGENT_OTEL_CAPS", text)
+            patch.setattr(MODULE, "_found", {})
+            settings.current.cache_clear()
 
-    set_caps("")
-    yield set_caps
+        set_caps("")
+        yield set_caps
     settings.current.cache_clear()
 
 
-@pytest.mark.parametrize(
+@pytest.fixture(autouse=True)
+def configure() -> Iterator[Callable[[str], None]]:
+    """Return a function that sets AGENT_OTEL_CAPS."""
+    with _anew() as set_caps:
+        yield set_caps
+
+
+@each_row(
     ("key", "expected"),
     [
         (("temporal", "activity_input"), EffectiveCap(2097152, "table")),
@@ -270,13 +280,14 @@ def configure(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]
         (("vercel-workflow", "activity_output"), EffectiveCap(50000000, "table")),
         (("nobody", "activity_output"), None),
     ],
+    around=_anew,
 )
 def test_without_settings_the_table_holds(key: tuple[str, str], expected: EffectiveCap | None) -> None:
     assert expected == cap_for(*key)
     assert expected == cap_for(*key)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("versions", "version", "expected"),
     [
         ("*", "1.0", True),
@@ -290,6 +301,7 @@ def test_without_settings_the_table_holds(key: tuple[str, str], expected: Effect
         (">=1.2", "", True),
         (">=1.2", None, True),
     ],
+    around=_anew,
 )
 def test_versions_are_compared_by_number(versions: str, version: str | None, expected: bool) -> None:  # noqa: FBT001
     assert expected is MODULE._speaks_of(versions, version)
@@ -407,8 +419,8 @@ def test_each_bad_entry_is_a_warning_of_its_own(
     assert 2 == len(caplog.records)
 
 
-@pytest.mark.parametrize(("name", "default"), [("payload_warn_ratio", 0.5), ("payload_near_ratio", 0.8)])
-@pytest.mark.parametrize(
+@each_row(("name", "default"), [("payload_warn_ratio", 0.5), ("payload_near_ratio", 0.8)], around=_anew)
+@each_row(
     ("text", "expected"),
     [("0.25", 0.25), (" .9 ", 0.9), ("1", 1.0), ("", None)]
     + [(wrong, None) for wrong in ("0", "-0.1", "1.01", "nan", "inf", "80%", "half")],
@@ -452,7 +464,7 @@ def test_what_is_told_of_a_variant_goes_before_what_is_told_of_all() -> None:
     assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state")
 
 
-@pytest.mark.parametrize("impossible", [0, -1, 2**40 + 1, None, "2097152", 1.5])
+@each_row("impossible", [0, -1, 2**40 + 1, None, "2097152", 1.5], around=_anew)
 def test_an_impossible_size_is_not_believed(impossible: Any) -> None:
     discover("temporal", "memo", impossible)
     assert EffectiveCap(2097152, "table") == cap_for("temporal", "memo")
@@ -498,13 +510,14 @@ def test_an_answer_found_while_the_runtime_tells_another_is_not_kept(monkeypatch
 # --- the public name ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     "code",
     [
         "import agent_otel",
         "from agent_otel.core.payload_cap import cap_for; import agent_otel",
         "import agent_otel; agent_otel.payload_caps(); import agent_otel.caps",
     ],
+    around=_anew,
 )
 def test_the_public_name_can_be_called_whoever_imports_what_first(code: str) -> None:
     said = (

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 import pytest
 
 from agent_otel._internal import named_tuples
+from tests.rows import each_row
 
 Value = TypeVar("Value")
 
@@ -59,7 +60,7 @@ def _outcome(act: Any, kind: Any) -> Any:
         return type(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "act",
     [
         lambda kind: kind("a"),

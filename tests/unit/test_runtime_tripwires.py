@@ -32,6 +32,7 @@ from agent_otel.integrations.runtimes import (
     restate,
 )
 from agent_otel.semconv import INPUT
+from tests.rows import each_row
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ SERIALISED = {
     },
 }
 pytestmark = pytest.mark.usefixtures("nothing_ran")
-each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
+each_kind = each_row("kind", list(hostile.everything()), around=hostile.untouched)
 
 
 def test_each_function_of_an_adapter_has_a_row() -> None:
@@ -279,14 +280,14 @@ def test_each_function_of_an_adapter_has_a_row() -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(ROWS))
+@each_row("door", list(ROWS))
 def test_a_payload(door: str, kind: str) -> None:
     with contextlib.suppress(AttributeError, TypeError):  # what is no payload of this runtime
         ROWS[door](hostile.everything()[kind])
 
 
 @each_kind
-@pytest.mark.parametrize("state", ["SUCCESS", "FAILURE", "RETRY"])
+@each_row("state", ["SUCCESS", "FAILURE", "RETRY"])
 def test_the_value_that_a_task_of_celery_returned(kind: str, state: str) -> None:
     for value in (hostile.everything()[kind], _error()):
         celery._thread.runs = [celery._Run("t", _visit("celery"))]
@@ -300,7 +301,7 @@ def test_the_text_of_an_exception(kind: str) -> None:
         assert text_of(error, 100) in {"", "said"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "error", [ValueError("said"), ValueError(), KeyError("said"), ValueError("a", 1), FileNotFoundError(2, "No", "f")]
 )
 def test_a_plain_exception_keeps_its_own_text(error: Exception) -> None:

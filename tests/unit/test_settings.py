@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from dataclasses import FrozenInstanceError, fields, replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.settings import Settings
+from tests.rows import each_row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def _said_anew() -> Iterator[None]:
+    """Log each warning again, although it was logged before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "_said", set())
+        yield
 
 
 @pytest.fixture(autouse=True)
-def _nothing_said_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_said", set())
+def _nothing_said_yet() -> Iterator[None]:
+    with _said_anew():
+        yield
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
@@ -24,7 +39,7 @@ def test_an_empty_environment_gives_the_defaults() -> None:
     ) == settings.load({})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("16000", 16000),
@@ -43,12 +58,13 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         ("2gi", 2147483648),
         ("1TiB", 1099511627776),
     ],
+    around=_said_anew,
 )
 def test_sizes(text: str, expected: int) -> None:
     assert expected == settings.load({"AGENT_OTEL_LARGE_RESULT_BYTES": text}).large_result_bytes
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variable", "text", "name", "expected"),
     [
         ("AGENT_OTEL_SPANS", "Enrich", "spans", "enrich"),
@@ -68,6 +84,7 @@ def test_sizes(text: str, expected: int) -> None:
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "EVENT_ONLY", "capture_content", False),
         ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true", "capture_content", True),
     ],
+    around=_said_anew,
 )
 def test_values(variable: str, text: str, name: str, expected: object) -> None:
     assert expected == getattr(settings.load({variable: text}), name)
@@ -85,7 +102,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("variable", "text"),
     [
         *WRONG.items(),
@@ -94,6 +111,7 @@ WRONG = {
         *(("AGENT_OTEL_REDACT", text) for text in ("redact", "my-app:redact", ":redact")),
         *(("AGENT_OTEL_TRIM_REFERENCES", text) for text in ("(", "a{99999999999}", "(" * 3_000 + ")" * 3_000)),
     ],
+    around=_said_anew,
 )
 def test_a_wrong_value_is_one_warning_and_the_default(
     variable: str, text: str, caplog: pytest.LogCaptureFixture
@@ -155,8 +173,8 @@ def test_a_limit_is_all_that_ends_in_bytes_or_counts_but_the_probe() -> None:
     assert limits >= {item.name for item in fields(Settings) if item.name.startswith("max_")}
 
 
-@pytest.mark.parametrize("text", ["0", "0B", "0.0", "0KiB"])
-@pytest.mark.parametrize("variable", [item.metadata["variable"] for item in LIMITS])
+@each_row("text", ["0", "0B", "0.0", "0KiB"], around=_said_anew)
+@each_row("variable", [item.metadata["variable"] for item in LIMITS])
 def test_a_limit_of_0_is_refused(variable: str, text: str, caplog: pytest.LogCaptureFixture) -> None:
     assert settings.load({}) == settings.load({variable: text})
     assert 1 == len(caplog.messages)
@@ -186,7 +204,7 @@ UNKNOWN = {
 }
 
 
-@pytest.mark.parametrize(("name", "nearest"), UNKNOWN.items())
+@each_row(("name", "nearest"), UNKNOWN.items(), around=_said_anew)
 def test_an_unknown_name_is_one_warning_with_the_nearest(
     name: str, nearest: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -273,7 +291,7 @@ CONFLICTS = {
 }
 
 
-@pytest.mark.parametrize(("environ", "expected", "message"), CONFLICTS.values(), ids=list(CONFLICTS))
+@each_row(("environ", "expected", "message"), CONFLICTS.values(), ids=list(CONFLICTS), around=_said_anew)
 def test_what_contradicts_is_one_warning(
     environ: dict[str, str], expected: dict[str, object], message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -302,7 +320,7 @@ AGREED = {
 }
 
 
-@pytest.mark.parametrize(("environ", "expected"), AGREED.values(), ids=list(AGREED))
+@each_row(("environ", "expected"), AGREED.values(), ids=list(AGREED), around=_said_anew)
 def test_a_default_gives_way_without_a_word(
     environ: dict[str, str], expected: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:

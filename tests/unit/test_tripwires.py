@@ -25,6 +25,7 @@ from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
+from tests.rows import each_row
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -829,7 +830,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     ],
 }
 pytestmark = pytest.mark.usefixtures("nothing_ran")
-each_kind = pytest.mark.parametrize("kind", list(hostile.everything()))
+each_kind = each_row("kind", list(hostile.everything()), around=hostile.untouched)
 
 
 def _measured(value: Any) -> None:
@@ -861,7 +862,7 @@ def test_each_reader_of_a_tool_call_has_its_rows() -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(RUN_READERS))
+@each_row("door", list(RUN_READERS))
 def test_a_run_of_an_agent(door: str, kind: str) -> None:
     reader = RUN_READERS[door]
     for invocation in RUNS[door](hostile.everything()[kind]):
@@ -873,7 +874,7 @@ def test_a_run_of_an_agent(door: str, kind: str) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(REQUESTS))
+@each_row("door", list(REQUESTS))
 def test_a_request_to_a_model(door: str, kind: str) -> None:
     for template, carried in REQUESTS[door]:
         for body in _variants(template, hostile.everything()[kind]):
@@ -889,7 +890,7 @@ def test_ollama(kind: str) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(TOOL_READERS))
+@each_row("door", list(TOOL_READERS))
 def test_a_result_of_a_tool(door: str, kind: str) -> None:
     value = hostile.everything()[kind]
     for each in (value, {"result": value}, {"type": value}, [value], {"status": value}):
@@ -900,7 +901,7 @@ def test_a_result_of_a_tool(door: str, kind: str) -> None:
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(TOOL_READERS))
+@each_row("door", list(TOOL_READERS))
 def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         sys.modules, "crewai.utilities.agent_utils", _space(extract_tool_call_info=lambda asked_for: asked_for)
@@ -914,7 +915,7 @@ def test_a_call_of_a_tool(door: str, kind: str, monkeypatch: pytest.MonkeyPatch)
 
 
 @each_kind
-@pytest.mark.parametrize("door", list(BESIDE))
+@each_row("door", list(BESIDE))
 def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
     hook = HOOKS[door]
     value = hostile.everything()[kind]
@@ -925,7 +926,7 @@ def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
         (hook.after or hook.before)(Invocation(instance, args, kwargs), *outcome)
 
 
-@pytest.mark.parametrize("door", list(TOOL_READERS))
+@each_row("door", list(TOOL_READERS))
 def test_an_exception(door: str) -> None:
     reader = TOOL_READERS[door]
     for read in (reader.is_control_flow, reader.failure_text):

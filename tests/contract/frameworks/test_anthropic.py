@@ -12,6 +12,7 @@ from agent_otel.testing.servers.anthropic import CACHED_TOKENS, AnthropicServer
 from tests.contract.cases import CANCELLED, KEY, KEY_BYTES, Case, Cut, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from tests.contract.suite import Runs
@@ -47,7 +48,7 @@ class TestAnthropic(Delivery):
     # 100 letters: g r ö ß e : and a blank are 9 bytes, 93 times ß 186.
     cuts: ClassVar = {"cut by the program": (Cut("lookup", "model_request", "shrunk", 195),)}
 
-    @pytest.mark.parametrize("name", [name for name in own if name not in ("two megabytes", "cut by the program")])
+    @each_row("name", [name for name in own if name not in ("two megabytes", "cut by the program")])
     def test_each_part_of_a_request_is_measured_once(self, runs: Runs, name: str) -> None:
         prompt = len(self.cases()[name].plan()["prompt"].encode())
         found = {
@@ -64,7 +65,7 @@ class TestAnthropic(Delivery):
             "tool_results": (2, LOOKUP_BYTES),
         }
 
-    @pytest.mark.parametrize("name", ["sync", "async", "parsed", "stream", "raw"])
+    @each_row("name", ["sync", "async", "parsed", "stream", "raw"])
     def test_cached_tokens_are_counted(self, runs: Runs, name: str) -> None:
         found = [m for m in runs.on["cases"][name]["metrics"] if m["name"] == "agent_otel.model.cached_tokens"]
         assert sum(metric["sum"] for metric in found) == 2 * CACHED_TOKENS

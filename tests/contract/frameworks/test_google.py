@@ -26,6 +26,7 @@ from tests.contract.cases import (
 )
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from tests.contract.cases import Json
@@ -72,7 +73,7 @@ class TestGoogle(Delivery):
     }
     cuts: ClassVar = {"cut by the program": (Cut("lookup", "model_request", "shrunk", SHORTENED),)}
 
-    @pytest.mark.parametrize("name", ["sync", "async", "stream", "streamed"])
+    @each_row("name", ["sync", "async", "stream", "streamed"])
     def test_each_part_of_a_request_is_measured_once(self, runs: Runs, name: str) -> None:
         prompt = len(self.cases()[name].plan()["prompt"].encode())
         declared = len(self.cases()[name].tools[0]) - len("lookup")
@@ -90,7 +91,7 @@ class TestGoogle(Delivery):
             "tool_results": (2, LOOKUP_BYTES),
         }
 
-    @pytest.mark.parametrize(("name", "whole"), [("sync", 2), ("async", 2), ("stream", 2)])
+    @each_row(("name", "whole"), [("sync", 2), ("async", 2), ("stream", 2)])
     def test_cached_tokens_are_counted(self, runs: Runs, name: str, whole: int) -> None:
         found = [m for m in runs.on["cases"][name]["metrics"] if m["name"] == "agent_otel.model.cached_tokens"]
         assert sum(metric["sum"] for metric in found) == whole * CACHED_TOKENS

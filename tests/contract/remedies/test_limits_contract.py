@@ -11,6 +11,7 @@ import pytest
 from agent_otel import semconv
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
+from tests.rows import each_row
 
 ANSWER_NOW = "This call was not run. Answer now with what you have; do not call any more tools."
 LIMITS = {"tool_calls": 3, "result_bytes": 100_000, "result_tokens": 20_000}
@@ -23,7 +24,7 @@ SKIPPED = {
 }
 #: How often tools that say so have run in each case.
 RAN = {"one after the other": 3, "many bytes": 0, "many tokens": 0, "in sync code": 3, "fewer": 2}
-each_case = pytest.mark.parametrize("case_name", [*SKIPPED, "fewer", "at once"])
+each_case = each_row("case_name", [*SKIPPED, "fewer", "at once"])
 
 
 def fetches(first: int, how_many: int, tool: str = "fetch") -> tuple[tuple[str, str, dict[str, str]], ...]:

@@ -11,6 +11,7 @@ import pytest
 from agent_otel import semconv
 from tests.contract.remedies.suite import Carrier, Case, Remedies, Seen
 from tests.contract.remedies.tools import CANARY
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,7 +53,7 @@ CANNOT = (
 RULES = {"forbid": "fetch", "tools": "big", "approve": "fetch_as", "require": "fetch_as"}
 #: Versions in which nothing stands between the arguments and the handler: a call that needs a token is denied.
 CANNOT_INJECT = ("openai-agents 0.7", "openai-agents 0.8")
-each_mode = pytest.mark.parametrize("mode", ["sync", "async"])
+each_mode = each_row("mode", ["sync", "async"])
 
 
 class TestEnforce(Remedies):

@@ -14,6 +14,7 @@ import pytest
 from agent_otel.remedies.history.final_answer import NOTE
 from tests import interpreters
 from tests.contract.runtimes.steps import produce
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -98,9 +99,7 @@ def spans(runs: dict[str, Json], case: str, prefix: str) -> list[Json]:
     return [span for span in runs["on"]["cases"][case]["spans"] if span["name"].startswith(prefix)]
 
 
-@pytest.mark.parametrize(
-    ("case", "said"), [("one", "1000"), ("turns", None), ("large", str(4 * LARGE + 6)), ("too large", "lost")]
-)
+@each_row(("case", "said"), [("one", "1000"), ("turns", None), ("large", str(4 * LARGE + 6)), ("too large", "lost")])
 def test_the_agent_says_what_it_says_without_us(runs: dict[str, Json], case: str, said: str | None) -> None:
     with_us, without = (runs[mode]["cases"][case] for mode in ("on", "off"))
     assert with_us["error"] == without["error"] is None

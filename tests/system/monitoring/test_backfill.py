@@ -11,6 +11,7 @@ import pytest
 from agent_otel import semconv
 from agent_otel.semconv.types import HISTOGRAM, Metric
 from tests.patience import Deadline
+from tests.rows import each_row
 from tests.system.engines.prometheus import NEWEST
 from tests.system.monitoring import stores
 from tests.system.monitoring.simulated import END, PROCESSES, RESEARCH, START, STEP_SECONDS, STEPS, SUPPORT
@@ -45,7 +46,7 @@ def test_each_metric_of_the_catalogue_has_samples(samples: Path) -> None:
     assert samples.stat().st_size < _MOST_BYTES
 
 
-@pytest.mark.parametrize("metric", semconv.METRICS.values(), ids=lambda metric: metric.name)
+@each_row("metric", semconv.METRICS.values(), ids=lambda metric: metric.name)
 def test_each_metric_says_something(store: Callable[[str], Prometheus], metric: Metric) -> None:
     """Not only zeros: a panel that is empty, or flat at 0, is seen to work by nobody."""
     part = "_count" if metric.kind == HISTOGRAM else ""

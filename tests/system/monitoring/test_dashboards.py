@@ -18,6 +18,7 @@ from agent_otel.alerts import ALERTS
 from agent_otel.alerts import payload_rules as alerting
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.telemetry.spans import Exemplar
+from tests.rows import each_row
 from tests.system.monitoring import boards, lint
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ _SCRAPED = {"job", "instance"}
 _MADE = {"label"}
 #: kubectl apply keeps the whole of what it applies in an annotation, which may have so many bytes.
 _MOST_BYTES = 262_144
-_boards = pytest.mark.parametrize("uid", boards.UIDS)
+_boards = each_row("uid", boards.UIDS)
 
 
 def test_there_are_five() -> None:
@@ -69,7 +70,7 @@ def test_what_is_committed_is_what_is_generated() -> None:
 
 
 @_boards
-@pytest.mark.parametrize("version", [lint.OLDEST, lint.NEWEST])
+@each_row("version", [lint.OLDEST, lint.NEWEST])
 def test_grafana_knows_every_key(uid: str, version: str) -> None:
     assert [] == list(lint.schema_problems(_BOARDS[uid], version))
 
@@ -107,7 +108,7 @@ def _misspell_panel_key(board: Board) -> None:
     _first(board, "table")["desciption"] = "?"
 
 
-@pytest.mark.parametrize(
+@each_row(
     "spoil",
     [
         _misspell_option,
@@ -175,7 +176,7 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", _MISTAKES)
+@each_row("mistake", _MISTAKES)
 def test_our_rules_find(mistake: str) -> None:
     board = copy.deepcopy(_BOARDS["agent-otel-tools"])
     _MISTAKES[mistake](board)
@@ -247,7 +248,7 @@ def _selected(selector: promql_parser.VectorSelector) -> Iterator[str]:
     yield from (f"{selector.name} has no label {one.name}" for one in matchers if one.name not in labels)
 
 
-@pytest.mark.parametrize("query", boards.QUERIES, ids=lambda query: query.name)
+@each_row("query", boards.QUERIES, ids=lambda query: query.name)
 def test_the_catalogue_has_what_a_query_asks_for(query: Query) -> None:
     assert [] == list(_complaints(query.expression))
 
@@ -279,7 +280,7 @@ def test_the_catalogue_has_what_the_variables_ask_for(uid: str) -> None:
     assert [] == [found and found[0] for found in asked if found is None or found[2] not in _KNOWN[found[1]]]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "complaint"),
     [
         ("agent_otel_tool_results_total", "agent_otel_tool_results_total is not in the catalogue"),
@@ -321,7 +322,7 @@ def test_a_config_map_holds_the_dashboard(uid: str) -> None:
     assert path.stat().st_size < _MOST_BYTES
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda alert: alert.name)
+@each_row("alert", ALERTS, ids=lambda alert: alert.name)
 def test_an_alert_leads_to_a_dashboard(alert: Alert) -> None:
     parts = urlsplit(re.sub(r"\{\{.*?\}\}", "", alert.dashboard))
     board = _BOARDS[parts.path.removeprefix("/d/")]

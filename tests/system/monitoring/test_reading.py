@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.alerts import ALERTS
+from tests.rows import each_row
 from tests.system.engines import prometheus
 from tests.system.monitoring import boards, reading
 from tests.system.monitoring.simulated import END
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _BOARDS = {uid: boards.load(uid) for uid in boards.UIDS}
 _RUNBOOKS = boards.FOLDER.parent / "alerts" / "runbooks"
-_boards = pytest.mark.parametrize("uid", boards.UIDS)
+_boards = each_row("uid", boards.UIDS)
 
 
 @_boards
@@ -135,7 +136,7 @@ _MISTAKES: dict[str, Callable[[Board], None]] = {
 }
 
 
-@pytest.mark.parametrize("mistake", _MISTAKES)
+@each_row("mistake", _MISTAKES)
 def test_a_rule_finds(mistake: str) -> None:
     board = copy.deepcopy(_BOARDS["agent-otel-tools"])
     _MISTAKES[mistake](board)

@@ -23,6 +23,7 @@ from agent_otel.alerts.rule_types import in_order
 from agent_otel.remedies.claim_check import keys
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.settings import Settings
+from tests.rows import each_row
 from tests.system.engines import alertmanager, asking, prometheus, starting, victoria_metrics
 from tests.system.monitoring import stores
 from tests.system.monitoring.simulated import END
@@ -43,8 +44,8 @@ SAMPLE = FOLDER / "alertmanager.yaml"
 _NAMES = [alert.name for alert in ALERTS]
 _EVERY: tuple[Alert | Recording, ...] = (*RECORDINGS, *ALERTS)
 _suites = pytest.mark.parametrize("suite", prometheus.SUITES)
-_alerts = pytest.mark.parametrize("alert", ALERTS, ids=_NAMES)
-_runbooks = pytest.mark.parametrize("path", RUNBOOKS, ids=lambda path: path.stem)
+_alerts = each_row("alert", ALERTS, ids=_NAMES)
+_runbooks = each_row("path", RUNBOOKS, ids=lambda path: path.stem)
 
 # What other programs emit: daprd, and Prometheus itself.
 _FOREIGN = {
@@ -122,7 +123,7 @@ def test_the_files_are_what_the_rules_render() -> None:
     assert rendered == {path: (ROOT / path).read_text() for path in rendered}
 
 
-@pytest.mark.parametrize("rule", _EVERY, ids=lambda rule: rule.record if isinstance(rule, Recording) else rule.name)
+@each_row("rule", _EVERY, ids=lambda rule: rule.record if isinstance(rule, Recording) else rule.name)
 def test_metrics_and_labels_are_those_of_the_catalogue(rule: Alert | Recording) -> None:
     _check_names(rule.expr)
 
@@ -204,7 +205,7 @@ def test_promtool_finds_nothing(tmp_path: Path, suite: str) -> None:
 
 
 @_suites
-@pytest.mark.parametrize("file", TESTS, ids=lambda path: path.stem)
+@each_row("file", TESTS, ids=lambda path: path.stem)
 def test_promtool_proves_the_rules(suite: str, file: Path, tmp_path: Path) -> None:
     """Evaluate for each case the shipped rules that it reads: promtool evaluates all in each minute otherwise."""
     programs = starting.obtained(prometheus.programs, suite)
@@ -335,7 +336,7 @@ def test_settings_and_thresholds_of_a_runbook_exist(path: Path) -> None:
 _OTHER = {"duration": "7m", "ratio": 0.75, "factor": 9, "count": 7, "bytes": "3MiB"}
 
 
-@pytest.mark.parametrize("item", fields(Thresholds), ids=lambda item: item.name)
+@each_row("item", fields(Thresholds), ids=lambda item: item.name)
 def test_every_threshold_changes_the_rules_that_say_so(item: Any) -> None:
     other = _OTHER[item.metadata["kind"].unit]
     changed = Thresholds.parse({item.name: other})
@@ -371,7 +372,7 @@ def test_thresholds_are_read_from_text_and_from_numbers() -> None:
     assert Thresholds() == Thresholds.parse({})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("name", "value", "said"),
     [
         ("large_result_window", "30m", "unknown threshold 'large_result_window'; is it 'large_results_window'?"),
@@ -454,7 +455,7 @@ def test_the_resource_of_the_operator_has_the_metadata_it_is_given() -> None:
     assert ("monitoring.coreos.com/v1", "PrometheusRule") == (resource["apiVersion"], resource["kind"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "said"),
     [
         ({"selector": "namespace=prod"}, "selector"),
@@ -494,7 +495,7 @@ _SUPPORT = {"job": "agents", "workflow_runtime": "temporal", "gen_ai_workflow_na
 _SEARCH = {"job": "agents", "gen_ai_tool_name": "search"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "target", "labels", "other"),
     [
         ("AgentWorkflowStuckRetries", "AgentWorkflowPayloadOverCap", _SUPPORT, {"gen_ai_workflow_name": "billing"}),

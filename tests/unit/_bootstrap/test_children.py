@@ -7,6 +7,7 @@ import pytest
 
 from tests import environments
 from tests.environments import Environment
+from tests.rows import each_row
 from tests.unit._bootstrap.conftest import STATE
 
 _ON = "True 1"
@@ -14,7 +15,7 @@ _OFF = "False 0"
 _NOT_STARTED = "False 0"
 
 
-@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+@each_row("method", ["fork", "spawn", "forkserver"])
 def test_multiprocessing(installed: Environment, tmp_path: Path, method: str) -> None:
     script = tmp_path / "children.py"
     script.write_text(
@@ -80,9 +81,7 @@ def test_a_folder_on_the_path_is_off_until_imported(plain: Environment, target: 
         assert (f"{expected}\n", "") == (run.stdout, run.stderr)
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"), [(None, _ON), ("", _ON), ("1", _ON), ("0", _OFF), ("off", _OFF), ("ture", _OFF)]
-)
+@each_row(("value", "expected"), [(None, _ON), ("", _ON), ("1", _ON), ("0", _OFF), ("off", _OFF), ("ture", _OFF)])
 def test_explicit_activation_and_the_switch(plain: Environment, target: Path, value: str | None, expected: str) -> None:
     env = {"PYTHONPATH": str(target)} | ({} if value is None else {"AGENT_OTEL": value})
     run = plain.run(f"import agent_otel.auto\n{STATE}print(state())", env=env)

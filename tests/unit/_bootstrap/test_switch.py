@@ -4,10 +4,9 @@ import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.environments import Environment
 from tests.patience import communicate
+from tests.rows import each_row
 from tests.unit._bootstrap.conftest import STATE, site_packages
 
 _MODULES = "import sys; print(*sorted(sys.modules))"
@@ -32,12 +31,12 @@ def test_unset_loads_nothing_of_the_package(installed: Environment, plain: Envir
     assert "" == complaints
 
 
-@pytest.mark.parametrize("value", ["", "0", "false", "no", "off", "OFF", " 0 "])
+@each_row("value", ["", "0", "false", "no", "off", "OFF", " 0 "])
 def test_off(installed: Environment, value: str) -> None:
     assert (_OFF, "", 0) == _outcome(installed, _STATE, AGENT_OTEL=value)
 
 
-@pytest.mark.parametrize("value", ["1", "true", "yes", "on", "TRUE", " 1 "])
+@each_row("value", ["1", "true", "yes", "on", "TRUE", " 1 "])
 def test_on(installed: Environment, value: str) -> None:
     assert (_ON, "", 0) == _outcome(installed, _STATE, AGENT_OTEL=value)
 
@@ -79,7 +78,7 @@ def test_a_wrong_value_is_one_warning_and_off(installed: Environment) -> None:
     assert complaints.startswith("agent_otel: AGENT_OTEL='ture' ")
 
 
-@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+@each_row("redirection", ["2>&-", "2>/dev/full"])
 def test_a_warning_that_cannot_be_written_does_not_stop_python(installed: Environment, redirection: str) -> None:
     shell = f"exec {installed.python} -c 'print(42)' {redirection}"
     with installed.start("sh", "-c", shell, env={"AGENT_OTEL": "ture"}) as child:
@@ -115,7 +114,7 @@ def test_how_often_python_calls_us(prepared: Callable[[str], Environment], versi
     assert (f"{expected}\n", "", 0) == _outcome(counting, code, "-W", "error", AGENT_OTEL="1")
 
 
-@pytest.mark.parametrize("error", ["SystemExit(3)", "ImportError('no')", "RuntimeError('no')", "OSError('no')"])
+@each_row("error", ["SystemExit(3)", "ImportError('no')", "RuntimeError('no')", "OSError('no')"])
 def test_an_error_while_activating_is_one_line_and_python_starts(
     prepared: Callable[[str], Environment], error: str
 ) -> None:
@@ -147,7 +146,7 @@ def test_an_error_while_importing_our_own_is_one_line_and_python_starts(
     assert 1 == len(complaints.splitlines())
 
 
-@pytest.mark.parametrize("options", [("-I",), ("-E",), ("-s",), ("-P",), ("-W", "error", "-X", "dev", "-bb")])
+@each_row("options", [("-I",), ("-E",), ("-s",), ("-P",), ("-W", "error", "-X", "dev", "-bb")])
 def test_interpreter_options(installed: Environment, version: str, options: tuple[str, ...]) -> None:
     if options == ("-P",) and version == "3.10":
         options = ("-I",)  # -P came with Python 3.11

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from agent_otel.alerts import ALERTS, RECORDINGS
+from tests.rows import each_row
 from tests.system.engines import asking, prometheus, starting, victoria_metrics
 from tests.unit.cli import watched
 from tests.unit.cli.other import Other
@@ -246,7 +247,7 @@ def test_nobody_listens() -> None:
     assert (1, "", f"Error: Prometheus at {url} does not answer: [Errno 111] Connection refused\n") == ran
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "body", "expected"),
     [
         (200, "<!doctype html>", "/api/v1/query answers with text/html, not with JSON"),
@@ -273,7 +274,7 @@ def test_other_json() -> None:
     assert "/api/v1/query answers with other JSON than Prometheus's" in ran.err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "expected"),
     [
         (("--since", "soon"), "--since: 'soon' is no duration such as 15m or 1h30m"),

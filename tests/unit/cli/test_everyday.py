@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-import pytest
 
 from agent_otel.cli.app import app
+from tests.rows import each_row
 from tests.system.engines import starting
 from tests.unit.cli.running import run
 
@@ -44,7 +44,7 @@ threading.Event().wait()
 """
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "out"),
     [
         (("{folder}/app.py", "--flag", "-x"), "True --flag -x app\n"),
@@ -141,7 +141,7 @@ class Answers(BaseHTTPRequestHandler):
         """Print nothing."""
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "text", "code"),
     [
         (503, "", 1),
@@ -162,7 +162,7 @@ def test_metrics_of_something_else(status: int, text: str, code: int) -> None:
     assert ran.err == (f"Error: {address} answers with 503: Service Unavailable\n" if code else "")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "proxy"),
     [
         (("metrics", "http://[::1"), None),
@@ -203,7 +203,7 @@ def test_completion_completes_commands_and_options() -> None:
     assert "Error: name a shell: bash, fish, zsh\n" == run("completion", env={"SHELL": "/bin/tcsh"}).err
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     [("alerts", "list"), ("alerts", "thresholds"), ("caps",), ("dashboards", "list"), ("settings",), ("integrations",)],
 )
@@ -222,7 +222,7 @@ def test_a_terminal_without_a_size_shows_tables_all_the_same() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "message"),
     [
         (("alerts", "lst"), "No such command 'lst'. Do you mean list?"),

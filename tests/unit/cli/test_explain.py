@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.rows import each_row
 from tests.unit.cli.running import run
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("content", "message"), BAD.values(), ids=BAD)
+@each_row(("content", "message"), BAD.values(), ids=BAD)
 def test_a_file_that_is_no_payload_is_a_message(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "bad"
     path.write_bytes(content)
@@ -215,7 +216,7 @@ PARTLY = {
 }
 
 
-@pytest.mark.parametrize("content", PARTLY.values(), ids=PARTLY)
+@each_row("content", PARTLY.values(), ids=PARTLY)
 def test_a_damaged_file_is_explained_as_far_as_it_goes(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "damaged.json"
     path.write_bytes(content)
@@ -238,7 +239,7 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("content", ODD.values(), ids=ODD)
+@each_row("content", ODD.values(), ids=ODD)
 def test_odd_json_is_explained(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "odd.json"
     path.write_bytes(content)

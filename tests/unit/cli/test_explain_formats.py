@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
+from tests.rows import each_row
 from tests.unit.cli.test_explain import chat, explained, result, savings, written
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ FORMATS = {
 }
 
 
-@pytest.mark.parametrize("value", FORMATS.values(), ids=FORMATS)
+@each_row("value", FORMATS.values(), ids=FORMATS)
 def test_turns_tools_and_savings(tmp_path: Path, value: Any) -> None:
     found = explained(written(tmp_path, value))
     assert TURNS == len(found["turns"])

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from msgpack import ExtType, packb  # type: ignore[import-untyped]
 
 from agent_otel.explain.msgpack_text import DamagedError, json_text
+from tests.rows import each_row
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import explained
 
@@ -49,8 +50,8 @@ def test_a_value_comes_back(value: Any, window: int) -> None:
     assert value == written(packb(value), window)
 
 
-@pytest.mark.parametrize("size", [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
-@pytest.mark.parametrize(
+@each_row("size", [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
+@each_row(
     "make", [lambda size: "é" * size, lambda size: ["a"] * size, lambda size: dict.fromkeys(map(str, range(size)))]
 )
 def test_headers_of_all_lengths(make: Callable[[int], Any], size: int) -> None:
@@ -58,7 +59,7 @@ def test_headers_of_all_lengths(make: Callable[[int], Any], size: int) -> None:
     assert value == written(packb(value))
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@each_row("window", WINDOWS)
 def test_objects_are_their_fields(window: int) -> None:
     """An object in an object, of which the second is a message; those without an argument are null."""
     message = constructed(5, "langchain_core.messages.tool", "ToolMessage", {"content": "row " * 100}, "model_validate")
@@ -67,7 +68,7 @@ def test_objects_are_their_fields(window: int) -> None:
     assert {"state": {"messages": [{"content": "row " * 100}, None], "after": 1}, "more": [True]} == found
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@each_row("window", WINDOWS)
 def test_binary_data_has_its_size(window: int) -> None:
     first, second = b"\0" * 300, bytes(range(256))
     found = written(packb([first, second, ExtType(6, second), ExtType(99, b""), {b"key": 1}]), window)
@@ -76,7 +77,7 @@ def test_binary_data_has_its_size(window: int) -> None:
     assert [3] == [len(key) for key in found[4]]
 
 
-@pytest.mark.parametrize("window", WINDOWS)
+@each_row("window", WINDOWS)
 def test_keys_that_json_has_not_are_text(window: int) -> None:
     packed = packb({1: 1, None: 2, (3, "x"): 3, "k" * 200: 4})
     assert {"1": 1, "null": 2, '[3, "x"]': 3, "k" * 200: 4} == written(packed, window)
@@ -84,8 +85,8 @@ def test_keys_that_json_has_not_are_text(window: int) -> None:
     assert {'{"a": 1}': "value"} == written(key_is_map, window)
 
 
-@pytest.mark.parametrize("window", WINDOWS)
-@pytest.mark.parametrize(
+@each_row("window", WINDOWS)
+@each_row(
     ("data", "message"),
     [
         (b"", "it ends after 0 bytes"),
@@ -117,7 +118,7 @@ def test_a_checkpoint_of_each_encoding(tmp_path: Path, kind: str, pack: Callable
     assert 50_002 + len('{"channel_values": {"table": }}') == found["payload_bytes"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "checkpoint", "message"),
     [
         ("msgpack", packb({"table": "x" * 50_000})[:-1], "the last checkpoint cannot be decoded: it ends after "),

@@ -12,6 +12,7 @@ import yaml
 
 from agent_otel import semconv
 from agent_otel.cli import exporting
+from tests.rows import each_row
 from tests.system.engines import prometheus, starting
 from tests.unit.cli.running import run
 
@@ -75,7 +76,7 @@ def _links(node: object) -> list[tuple[str, str]]:
     return own + [link for item in node.values() for link in _links(item)]
 
 
-@pytest.mark.parametrize("form", ["json", "configmap", "provisioning"])
+@each_row("form", ["json", "configmap", "provisioning"])
 def test_tiles_link_to_the_runbooks(tmp_path: Path, form: str) -> None:
     assert 0 == run("dashboards", "export", tmp_path, "--format", form, "--runbook-url", RUNBOOKS).code
     texts = [path.read_text() for path in tmp_path.rglob("agent-otel-*") if path.is_file()]
@@ -135,7 +136,7 @@ def test_others_are_left_alone(tmp_path: Path) -> None:
     assert ("{}", b"\xff\xfe") == ((tmp_path / "theirs.json").read_text(), (tmp_path / "broken.yaml").read_bytes())
 
 
-@pytest.mark.parametrize("theirs", [b'{"uid": "mine"}', b"[]", b"not json", b"\xff\xfe", b""])
+@each_row("theirs", [b'{"uid": "mine"}', b"[]", b"not json", b"\xff\xfe", b""])
 def test_one_of_our_name_is_not_replaced_and_nothing_else_is_written(tmp_path: Path, theirs: bytes) -> None:
     (tmp_path / "agent-otel-tools.json").write_bytes(theirs)
     ran = run("dashboards", "export", tmp_path)
@@ -163,7 +164,7 @@ def test_a_folder_of_our_name(tmp_path: Path) -> None:
     assert [] == _names(tmp_path)
 
 
-@pytest.mark.parametrize("head", ["groups: []\n", "# my own rules\n", ""])
+@each_row("head", ["groups: []\n", "# my own rules\n", ""])
 def test_rules_that_are_not_ours(tmp_path: Path, head: str) -> None:
     (tmp_path / "agent-otel.rules.yaml").write_text(head)
     ran = run("alerts", "export", tmp_path)
@@ -207,7 +208,7 @@ def test_thresholds() -> None:
     assert ["errors_ratio", "0.2", expected, "AgentToolErrorRateHigh"] in ran.rows
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("form", "name", "committed"),
     [
         ("prometheus", "agent-otel.rules.yaml", "agent-otel.rules.yaml"),
@@ -303,7 +304,7 @@ def test_a_file_of_options_and_the_command_line_before_it(tmp_path: Path) -> Non
     assert not any("keep_firing_for" in rule for rule in rules)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("options", "expected"),
     [
         (("--set", "errors_ratio"), "--set: 'errors_ratio' is not name=value"),
@@ -326,7 +327,7 @@ def test_bad_options_write_nothing(tmp_path: Path, options: tuple[str, str], exp
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("thresholds: [1]", "thresholds: [1] is no name: value"),
@@ -347,7 +348,7 @@ def test_a_bad_file_of_options(tmp_path: Path, text: str, expected: str) -> None
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("form", ["json", "configmap", "provisioning"])
+@each_row("form", ["json", "configmap", "provisioning"])
 def test_dashboards_that_were_exported_are_known_as_ours(tmp_path: Path, form: str) -> None:
     """So that the next release's replace them."""
     run("dashboards", "export", tmp_path, "--format", form)
@@ -356,7 +357,7 @@ def test_dashboards_that_were_exported_are_known_as_ours(tmp_path: Path, form: s
     assert "scripts/generate" not in "".join(path.read_text() for path in every)
 
 
-@pytest.mark.parametrize("form", ["prometheus", "operator", "mimir"])
+@each_row("form", ["prometheus", "operator", "mimir"])
 def test_rules_that_were_exported_are_known_as_ours(tmp_path: Path, form: str) -> None:
     run("alerts", "export", tmp_path, "--format", form)
     ran = run("alerts", "export", tmp_path, "--format", form, "--set", "errors_ratio=0.3")

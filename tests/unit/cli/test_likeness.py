@@ -5,9 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from agent_otel.cli import dashboard_diff, shipped
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,7 +54,7 @@ def test_panels_in_another_order_are_a_change() -> None:
     assert dashboard_diff.digest(model) != dashboard_diff.digest(_model())
 
 
-@pytest.mark.parametrize("added", [{"id": 7}, {"version": 12}, {"uid": "x"}, {"gnetId": None}, {"liveNow": False}])
+@each_row("added", [{"id": 7}, {"version": 12}, {"uid": "x"}, {"gnetId": None}, {"liveNow": False}])
 def test_what_grafana_adds_is_none(added: dict[str, Any]) -> None:
     assert dashboard_diff.digest(_model()) == dashboard_diff.digest({**_model(), **added})
     assert [] == dashboard_diff.differences({**_model(), **added}, _model())

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from agent_otel.cli import dashboard_diff, shipped
+from tests.rows import each_row
 from tests.servers.grafana import PASSWORD, TOKEN, USER, VIEWER, Grafana, Stored
 from tests.unit.cli.other import Other
 from tests.unit.cli.running import Ran, run
@@ -329,8 +330,8 @@ def test_a_token_that_may_only_read(grafana: Grafana) -> None:
     assert ({}, []) == (grafana.dashboards, grafana.writes)
 
 
-@pytest.mark.parametrize(("version", "code"), [("10.4.19", 1), ("9.5.2", 1), ("11.0.0", 0), ("13.1.0-pre", 0)])
-@pytest.mark.parametrize("hide", [False, True])
+@each_row(("version", "code"), [("10.4.19", 1), ("9.5.2", 1), ("11.0.0", 0), ("13.1.0-pre", 0)])
+@each_row("hide", [False, True])
 def test_versions(version: str, code: int, hide: bool) -> None:  # noqa: FBT001 - a case
     with Grafana(version, hide_version=hide) as grafana:
         ran = _push(grafana)
@@ -371,7 +372,7 @@ def test_a_data_source_that_there_is_not(grafana: Grafana) -> None:
     assert [] == grafana.writes
 
 
-@pytest.mark.parametrize("url", ["grafana:3000", "ftp://grafana", "http://", "http://[::1", "http://a:99999"])
+@each_row("url", ["grafana:3000", "ftp://grafana", "http://", "http://[::1", "http://a:99999"])
 def test_no_address(url: str) -> None:
     expected = f"Error: {url!r} is no address; one reads https://host:port/path\n"
     assert (1, "", expected) == run("dashboards", "push", "--url", url, env=ENV)
@@ -444,7 +445,7 @@ def test_tls_is_spoken_to_one_who_does_not(grafana: Grafana) -> None:
     assert "does not answer: " in ran.err
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("status", "kind", "body", "expected"),
     [
         (200, "text/html; charset=utf-8", "<!doctype html>", "/api/health answers with text/html, not with JSON"),

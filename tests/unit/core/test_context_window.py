@@ -15,6 +15,7 @@ from agent_otel.core.shares import NO_ORDER, NO_SHARES, Shares
 from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
+from tests.rows import each_row
 
 
 class _Error(Exception):
@@ -33,7 +34,7 @@ class ContextWindowExceededError(_Error):
 _LONG = "This model's maximum context length is 128000 tokens."
 
 
-@pytest.mark.parametrize(
+@each_row(
     "error",
     [
         _Error("too long", code="context_length_exceeded", status_code=400),  # OpenAI
@@ -55,7 +56,7 @@ def test_a_request_above_the_window_is_recognised(error: Exception) -> None:
     assert is_rejection(error)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "error",
     [
         _Error("You have exceeded your quota", code="insufficient_quota", status_code=429),
@@ -199,7 +200,7 @@ _ORDERED = Shares(
 )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("prefix", "behind"),
     [
         (1000, {}),

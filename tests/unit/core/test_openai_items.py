@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from agent_otel.core.types import RequestPart
 from agent_otel.integrations.model_sdks.openai_items import parts_of
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS
+from tests.rows import each_row
 
 TOOL = {"type": "function", "name": "search", "parameters": {}}
 APPROVAL = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "search", "arguments": "{}"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "part"),
     [
         ({"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "s", "tools": [TOOL]}, RequestPart(TOOLS, [TOOL])),

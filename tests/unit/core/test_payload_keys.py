@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,10 @@ from agent_otel.core import payload_keys, schema_drift
 from agent_otel.core.payload_keys import SEVERAL
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_object
 from agent_otel.settings import Settings
+from tests.rows import each_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 CANARIES = (
     "Jane_Doe",
@@ -32,10 +34,19 @@ CANARIES = (
 )
 
 
+@contextlib.contextmanager
+def _seen_anew() -> Iterator[None]:
+    """Forget the keys of earlier payloads."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(payload_keys, "_shown", set())
+        patch.setattr(payload_keys, "_seen", {})
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _nothing_seen_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payload_keys, "_shown", set())
-    monkeypatch.setattr(payload_keys, "_seen", {})
+def _nothing_seen_yet() -> Iterator[None]:
+    with _seen_anew():
+        yield
 
 
 @pytest.fixture
@@ -54,7 +65,7 @@ def shown(value: object, execution: str | None = None) -> Breakdown:
     return payload_keys.shown(found, execution)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "path",
     [
         "messages[].content",
@@ -70,17 +81,18 @@ def shown(value: object, execution: str | None = None) -> Breakdown:
         "_other",
         "*.content",
     ],
+    around=_seen_anew,
 )
 def test_fields_are_shown_at_once(path: str) -> None:
     assert path == payload_keys.path(path)
 
 
-@pytest.mark.parametrize("key", [*CANARIES, "dossier", "resultOfJane", "content1", "1", "Content_Jane", "x" * 65])
+@each_row("key", [*CANARIES, "dossier", "resultOfJane", "content1", "1", "Content_Jane", "x" * 65], around=_seen_anew)
 def test_other_keys_are_not(key: str) -> None:
     assert "messages[].*.content" == payload_keys.path(f"messages[].{key}.content")
 
 
-@pytest.mark.parametrize("key", ["dossiers", "dossier_pages", "lineOfBusiness"])
+@each_row("key", ["dossiers", "dossier_pages", "lineOfBusiness"], around=_seen_anew)
 def test_a_key_that_several_executions_have_is_shown(key: str) -> None:
     for number in range(SEVERAL):
         assert "*[].text" == payload_keys.path(f"{key}[].text")
@@ -95,15 +107,17 @@ def test_payloads_without_an_execution_are_counted_one_by_one() -> None:
     assert ["*"] * (SEVERAL - 1) + ["dossiers"] == largest
 
 
-@pytest.mark.parametrize(
-    "key", ["Jane_Doe", "Müller", "jane@bank", "HIV_positive", "hunter2", "P@ssw0rd", "sk-proj-abc", "ghp_AbCdEf"]
+@each_row(
+    "key",
+    ["Jane_Doe", "Müller", "jane@bank", "HIV_positive", "hunter2", "P@ssw0rd", "sk-proj-abc", "ghp_AbCdEf"],
+    around=_seen_anew,
 )
 def test_a_key_that_is_no_identifier_is_never_shown(key: str) -> None:
     for number in range(3 * SEVERAL):
         assert {"*": 52, "messages[]": 3} == shown({"messages": ["x"], key: "y" * 50}, f"run-{number}").paths
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"janedoe": "x", "johnsmith": "y"},
@@ -111,6 +125,7 @@ def test_a_key_that_is_no_identifier_is_never_shown(key: str) -> None:
         {"janedoe": [{"text": "x"}], "johnsmith": [{"text": "y"}]},
         {"messages": {"janedoe": {"text": "x"}, "Johnsmith": {"text": "y"}}},
     ],
+    around=_seen_anew,
 )
 def test_keys_of_a_map_are_never_shown(value: object) -> None:
     for number in range(3 * SEVERAL):
@@ -157,7 +172,7 @@ def test_what_is_remembered_is_bounded_and_no_text() -> None:
     assert 256 == len(payload_keys._shown)
 
 
-@pytest.mark.parametrize("canary", CANARIES)
+@each_row("canary", CANARIES, around=_seen_anew)
 def test_a_change_of_shape_names_fields_only(canary: str) -> None:
     tool = f"tool {canary}"
     before = {"rows": [{"name": 1, "levy": 2}], "by_name": {canary: 3}, canary: 4}

@@ -16,6 +16,7 @@ import pytest
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.message_prints import depths, joined, prints, recognised
 from agent_otel.core.types import RequestPart
+from tests.rows import each_row
 from tests.unit.core.conversations import Message
 from tests.unit.measure import hostile
 
@@ -70,7 +71,7 @@ def test_a_history_that_has_grown_begins_as_before() -> None:
     assert not _begin(_messages(grown), _messages(_history()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "edit",
     [
         lambda items: items[0]["content"][1].update(text="here"),
@@ -98,7 +99,7 @@ def test_a_history_that_was_edited_does_not(edit: Callable[[list[Any]], Any]) ->
     assert not _begin(_messages(_history()), _messages([*items, *_history()]))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("before", "now"),
     [(-1, -2), (-1.0, -2.0), (1, True), (1, 1.0), (0, ""), (7, 7 + 2**61 - 1), (1.0, 2.0**61), (0.0, -0.0)],
 )
@@ -123,7 +124,7 @@ class Zone(dt.tzinfo):
         return "zone"
 
 
-@pytest.mark.parametrize("number", [0, -1, 0.5, True, ""])
+@each_row("number", [0, -1, 0.5, True, ""])
 def test_no_code_runs_of_a_time_in_the_place_of_a_number(number: Any) -> None:
     hostile.ran.clear()
     time = dt.datetime(2026, 1, 1, tzinfo=Zone())
@@ -230,8 +231,8 @@ def test_blocks_that_move_to_the_next_message_are_noticed() -> None:
     assert recognised([{"content": [one, two]}, {"content": (three,)}], prints(known)) is None
 
 
-@pytest.mark.parametrize("objects", [(), (1,), (1, 3), (0, 2)], ids=str)
-@pytest.mark.parametrize("at", range(5))
+@each_row("objects", [(), (1,), (1, 3), (0, 2)], ids=str)
+@each_row("at", range(5))
 def test_messages_are_recognised_whether_they_were_read_at_once_or_one_after_the_other(
     at: int, objects: tuple[int, ...]
 ) -> None:

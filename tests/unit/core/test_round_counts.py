@@ -10,6 +10,7 @@ import pytest
 from agent_otel.core import round_counts
 from agent_otel.core.round_counts import RoundCounts
 from agent_otel.measure.truncation.paging import further
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,15 +34,15 @@ FORMS: dict[str, Callable[[dict[str, Any]], Any]] = {
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("most", [10, 50, 64, 100])
+@each_row("form", FORMS)
+@each_row("most", [10, 50, 64, 100])
 @pytest.mark.shows("001.tool_cuts")
 def test_rows_below_a_total(form: str, most: int) -> None:
     answers = [FORMS[form]({"rows": ROWS[:most], "total": 400 - number}) for number in range(4)]
     assert _suspicions(answers) == [False, False, True, True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answers", "arguments"),
     [
         ([{"rows": ROWS[:37], "total": 400}] * 5, None),
@@ -69,7 +70,7 @@ def _lines(count: int, number: int) -> str:
     return "".join(f"line {line} of log {number}\n" for line in range(count))
 
 
-@pytest.mark.parametrize("count", [50, 100, 200, 250, 256, 500, 1_000])
+@each_row("count", [50, 100, 200, 250, 256, 500, 1_000])
 def test_the_first_lines(count: int) -> None:
     texts = [_lines(count, number) for number in range(4)]
     assert _suspicions(texts) == [False, False, False, True]
@@ -89,7 +90,7 @@ def test_rows_without_a_total() -> None:
     assert _suspicions([answer["rows"] for answer in answers]) == [False, False, False, True, True]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("values", "arguments"),
     [
         ([_lines(100, 1), _lines(100, 2), _lines(101, 3)] * 4, None),

@@ -10,6 +10,7 @@ import pytest
 from agent_otel.core import schema_drift
 from agent_otel.core.schema_drift import Change, Drift
 from agent_otel.measure.key_structure import HEAD, key_structure
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -37,7 +38,7 @@ def _changes(results: Iterable[tuple[Any, Any]]) -> list[Change]:
     return [change for value, structured in results if (change := drift.note("search", value, structured)) is not None]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 @pytest.mark.shows("000.result_drift")
 def test_a_renamed_key(form: str) -> None:
     results = [_page([_ROW] * (number % 5)) for number in range(24)] + [_page([_RENAMED] * 3)] * 16
@@ -45,7 +46,7 @@ def test_a_renamed_key(form: str) -> None:
     assert _changes(map(FORMS[form], results)) == [Change(("rows[].title",), ("rows[].name",))]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@each_row("form", FORMS)
 def test_records_without_an_object_around_them(form: str) -> None:
     results = [[_ROW] * (number % 5) for number in range(24)] + [[_RENAMED] * 3] * 16
     assert _changes(map(FORMS[form], results)) == [Change(("[].title",), ("[].name",))]
@@ -69,7 +70,7 @@ def test_only_the_beginning_of_a_long_text_is_read(records: int) -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     "results",
     [
         [{"id": 1, "owner": None}] * 12 + [{"id": 1, "owner": {"login": "ada"}}] * 12,
@@ -83,7 +84,7 @@ def test_only_the_beginning_of_a_long_text_is_read(records: int) -> None:
     ],
     ids=["null", "empty", "optional", "map", "map of objects", "failure", "failed once", "log lines"],
 )
-@pytest.mark.parametrize("form", ["object", "JSON text"])
+@each_row("form", ["object", "JSON text"])
 def test_no_change(form: str, results: list[Any]) -> None:
     assert _changes(map(FORMS[form], results)) == []
 
@@ -95,7 +96,7 @@ def test_each_change_once() -> None:
     assert _changes(mixed) == [Change(("name",), ()), Change((), ("name",))]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["[" * HEAD, '{"a":' * HEAD, '{"a":"' + "x" * HEAD, '{"a":1,' * HEAD, '["' + '\\"' * HEAD, "{}", "[]", "{"]
 )
 def test_malformed_text(text: str) -> None:

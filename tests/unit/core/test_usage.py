@@ -13,6 +13,7 @@ import pytest
 from agent_otel.core.usage import Usage, answered_by, read
 from agent_otel.integrations.model_sdks import bedrock_invoke, openai, openai_answers
 from agent_otel.measure.size import size
+from tests.rows import each_row
 
 CHAT = {
     "prompt_tokens": 1000,
@@ -73,7 +74,7 @@ METRICS = (
 BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, "cacheWriteInputTokens": 200}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("counts", "usage"),
     [
         (CHAT, Usage(1000, 768, 200, 150, 40, audio=40, spoken=30, cached_audio=24)),
@@ -95,7 +96,7 @@ def test_each_format_gives_the_same_tokens(counts: dict[str, Any], usage: Usage)
     assert read(counts) == usage
 
 
-@pytest.mark.parametrize(
+@each_row(
     "counts",
     [
         None,
@@ -120,7 +121,7 @@ def test_totals_of_a_stream_grow_and_shares_add_up() -> None:
     assert Usage(1000, 0, 50).joined(Usage(0, 0, 150), adds=True) == Usage(1000, 0, 200)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("usage", "plausible"),
     [
         (Usage(10**9, 0, 10**9), Usage(10**9, 0, 10**9)),
@@ -154,7 +155,7 @@ def test_a_response_names_its_model() -> None:
     ] * 5
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("item", "passes"),
     [
         ({"object": "chat.completion.chunk", "choices": [{"delta": {"content": "word"}}]}, True),

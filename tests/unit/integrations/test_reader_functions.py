@@ -9,6 +9,7 @@ import pytest
 from agent_otel.core.plain import cause_of, context_of
 from agent_otel.core.types import Invocation
 from agent_otel.integrations.reader_functions import cause_behind, inject_into, raises, raises_within
+from tests.rows import each_row
 
 
 class ToolInvocationError(Exception):
@@ -46,7 +47,7 @@ def raised(own: BaseException, *, chained: bool) -> BaseException:
     return found.value
 
 
-@pytest.mark.parametrize("own", [NoRecordsError(), FatalError(), KeyError("a")], ids=lambda own: type(own).__name__)
+@each_row("own", [NoRecordsError(), FatalError(), KeyError("a")], ids=lambda own: type(own).__name__)
 def test_the_tool_s_own_exception_is_found_whatever_its_truth(own: BaseException) -> None:
     assert cause_behind("ToolInvocationError")(raised(own, chained=True)) is own
     assert cause_behind("ToolInvocationError", of=context_of)(raised(own, chained=False)) is own

@@ -12,6 +12,7 @@ import pytest
 from agent_otel._bootstrap.trigger_modules import watched
 from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -250,7 +251,7 @@ def test_a_version_is_read_once_from_beside_the_package(tmp_path: Path, monkeypa
     assert versions.imported("a-package", "a_package") is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("version", "than", "is_older"),
     [
         ("1.29.9", "1.30", True),
@@ -282,7 +283,7 @@ def test_of_two_installations_over_each_other_the_newer_version_counts(
     assert versions._beside("b-package", "b_package") == "0.10.0"
 
 
-@pytest.mark.parametrize("content", [None, b"", b"\xff\xfe\x80"], ids=["missing", "empty", "no text"])
+@each_row("content", [None, b"", b"\xff\xfe\x80"], ids=["missing", "empty", "no text"])
 def test_metadata_that_cannot_be_read_has_no_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes | None
 ) -> None:

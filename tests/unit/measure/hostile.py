@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import wrapt
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from collections.abc import Iterator as Yields
 
 ran: list[str] = []
 """Names of the methods of these classes that were called."""
+
+
+@contextlib.contextmanager
+def untouched() -> Yields[None]:
+    """Fail the test, or the row of a test, if code of a hostile value runs in it."""
+    ran.clear()
+    yield
+    assert [] == ran
 
 
 def _trap(name: str) -> Callable[..., NoReturn]:

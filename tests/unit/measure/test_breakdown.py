@@ -19,12 +19,13 @@ from agent_otel.measure.breakdown import json_reader, json_window
 from agent_otel.measure.breakdown.objects import NODE_BUDGET
 from agent_otel.measure.breakdown.paths import Paths, fold
 from agent_otel.measure.breakdown.report import Breakdown, Duplicate, breakdown_object, breakdown_text
+from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.measure.names import readable
 from tests.unit.measure.work import calls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 MIB = 1024 * 1024
 MARKER = " [truncated]"  # 12 bytes
@@ -73,7 +74,7 @@ def test_leaves_count_as_they_stand_in_the_payload() -> None:
     assert ((), 0, True) == (found.duplicates, found.duplicate_bytes, found.exact)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("payload", "expected"),
     [
         ('{"a":"é"}', {"a": 4}),
@@ -88,7 +89,7 @@ def test_leaves_count_as_they_stand_in_the_payload() -> None:
         ('[{},[],{"a":[]}]', {}),
     ],
 )
-@pytest.mark.parametrize("kind", [str, str.encode, lambda text: bytearray(text.encode())])
+@each_row("kind", [str, str.encode, lambda text: bytearray(text.encode())])
 def test_escapes_count_and_so_do_bytes_of_utf8(payload: str, expected: dict[str, int], kind: Any) -> None:
     found = breakdown_text(kind(payload), unknown)
     assert found is not None
@@ -160,8 +161,8 @@ RESULTS: dict[str, Any] = {
 
 
 @both
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("result", RESULTS)
+@each_row("call", CALLS)
+@each_row("result", RESULTS)
 def test_a_call_elsewhere_names_the_tool(of: Callable[[Any], Breakdown], call: str, result: str) -> None:
     for payload in ([*CALLS[call], RESULTS[result]], [RESULTS[result], *CALLS[call]]):
         found = of({"turns": payload})
@@ -170,21 +171,21 @@ def test_a_call_elsewhere_names_the_tool(of: Callable[[Any], Breakdown], call: s
 
 
 @both
-@pytest.mark.parametrize("result", RESULTS)
+@each_row("result", RESULTS)
 def test_the_ledger_knows_better(of: Callable[..., Breakdown], result: str) -> None:
     found = of([RESULTS[result], *CALLS["OpenAI"]], {"c1": "fetch"}.get)
     assert {"fetch": 12} == found.tools
 
 
 @both
-@pytest.mark.parametrize("key", ["name", "toolName", "tool_name", "tool"])
+@each_row("key", ["name", "toolName", "tool_name", "tool"])
 def test_the_name_may_stand_beside_the_result(of: Callable[[Any], Breakdown], key: str) -> None:
     found = of([{"id": "c1", key: "search", "result": [1, 22]}, {"tool_call_id": "c2", key: "fetch", "content": "x"}])
     assert {"fetch": 3, "search": len("[1, 22]") - (of is object_of)} == found.tools
 
 
 @both
-@pytest.mark.parametrize(
+@each_row(
     "other",
     [
         {"id": "m1", "role": "user", "name": "bob", "content": "hello"},
@@ -268,8 +269,8 @@ def test_the_second_copy_of_a_durable_agent_s_state_is_found(of: Callable[[Any],
 
 
 @both
-@pytest.mark.parametrize("length", [255, 256, 300, 1023, 1024, 5_000, 9_000, 40_000, 200_000])
-@pytest.mark.parametrize("escaped", ["", 'a "quoted"\nline', "größe", "漢字😀"])
+@each_row("length", [255, 256, 300, 1023, 1024, 5_000, 9_000, 40_000, 200_000])
+@each_row("escaped", ["", 'a "quoted"\nline', "größe", "漢字😀"])
 def test_the_same_text_in_two_places(of: Callable[[Any], Breakdown], length: int, escaped: str) -> None:
     text = (escaped + prose(length))[: length // 8 * 8] + "x" * (length % 8)
     written = json.dumps(text) if of is text_of else encode_basestring(text)
@@ -280,8 +281,8 @@ def test_the_same_text_in_two_places(of: Callable[[Any], Breakdown], length: int
 
 
 @both
-@pytest.mark.parametrize("kept", [2_048, 4_096, 5_000, 32_768, 99_000])
-@pytest.mark.parametrize("marker", ["", MARKER, "\n[output truncated: 100000 characters, the rest was dropped]" * 8])
+@each_row("kept", [2_048, 4_096, 5_000, 32_768, 99_000])
+@each_row("marker", ["", MARKER, "\n[output truncated: 100000 characters, the rest was dropped]" * 8])
 def test_a_cut_copy_is_a_copy(of: Callable[[Any], Breakdown], kept: int, marker: str) -> None:
     whole = prose(100_000)
     cut = whole[:kept] + marker
@@ -324,11 +325,9 @@ def test_a_copy_of_a_result_elsewhere_is_the_tool_s_too(of: Callable[[Any], Brea
         assert {"search": 6_002 + 3_002} == of(payload).tools
 
 
-@pytest.mark.parametrize("rows", [20, 2_000])
-@pytest.mark.parametrize(
-    "form", [{"separators": (",", ":")}, {}, {"indent": 2}], ids=["compact", "default", "indented"]
-)
-@pytest.mark.parametrize("of", [text_of, object_of])
+@each_row("rows", [20, 2_000])
+@each_row("form", [{"separators": (",", ":")}, {}, {"indent": 2}], ids=["compact", "default", "indented"])
+@each_row("of", [text_of, object_of])
 def test_an_object_and_its_json_text_are_one_result(
     of: Callable[[Any], Breakdown], form: dict[str, Any], rows: int
 ) -> None:
@@ -396,13 +395,13 @@ def test_a_result_that_is_json_text_is_left_as_it_is() -> None:
     assert len(json.dumps(rows)) == found.paths["messages[].content"]
 
 
-@pytest.mark.parametrize("between", ["", " ", "\n"])
+@each_row("between", ["", " ", "\n"])
 def test_one_payload_after_another(between: str) -> None:
     payload = between.join([json.dumps({"a": prose(20_000)}), '{"a":"xy","b":[1]}', "[2]"])
     assert {"a": 20_002 + 4, "b[]": 1, "[]": 1} == text_of(payload).paths
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("payload", "expected"),
     [
         ('{"a": "xyz', {"a": 5}),
@@ -462,8 +461,8 @@ def walked(value: Any, quote: Callable[[str], str]) -> dict[str, int]:
     return dict(sorted(paths.sizes(256).items()))
 
 
-@pytest.mark.parametrize("pieces", ["as they are", "tiny"])
-@pytest.mark.parametrize("seed", range(8))
+@each_row("pieces", ["as they are", "tiny"])
+@each_row("seed", range(8))
 def test_any_json_has_the_sizes_of_its_leaves(seed: int, pieces: str, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = random.Random(seed)  # noqa: S311 - the same cases in every run
     for _ in range(25):
@@ -496,7 +495,7 @@ def _damaged(draw: random.Random, text: str) -> None:
 # Bad input.
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data",
     [
         b"",
@@ -555,7 +554,7 @@ HOSTILE: dict[str, str | bytes] = {
 }
 
 
-@pytest.mark.parametrize("kind", HOSTILE)
+@each_row("kind", HOSTILE)
 def test_hostile_text_takes_bounded_time_and_memory(kind: str) -> None:
     data = HOSTILE[kind]
     tracemalloc.start()
@@ -572,7 +571,7 @@ def _rows() -> str:
     return json.dumps([{"number": n, "title": f"change {n}", "state": "open"} for n in range(32_000)])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",  # functions: the texts take a second to make, in each worker that collects the tests
     [
         lambda: json.dumps(agent_state(19, 80_000)),
@@ -584,7 +583,7 @@ def _rows() -> str:
     ],
     ids=["agent", "many results", "one text", "rows", "rows in a string", "texts beyond ASCII"],
 )
-@pytest.mark.parametrize("encode", [str, str.encode], ids=["text", "bytes"])
+@each_row("encode", [str, str.encode], ids=["text", "bytes"])
 def test_two_mib_take_less_than_one_mb_besides(text: Callable[[], str], encode: Callable[[str], Any]) -> None:
     data = encode(text())
     breakdown_text(data, unknown)
@@ -634,7 +633,7 @@ def test_a_live_object_has_the_size_of_its_compact_json() -> None:
     assert found.exact
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_row("seed", range(6))
 def test_any_live_object_has_the_sizes_of_its_leaves(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - the same cases in every run
     for _ in range(40):
@@ -671,29 +670,21 @@ def test_nothing_is_kept_of_a_live_object() -> None:
     assert 10_000 > kept
 
 
-@pytest.fixture
-def _nothing_ran() -> Iterator[None]:
-    hostile.ran.clear()
-    yield
-    assert [] == hostile.ran
-
-
-@pytest.mark.usefixtures("_nothing_ran")
-@pytest.mark.parametrize("kind", list(hostile.everything()))
+@each_row("kind", list(hostile.everything()), around=hostile.untouched)
 def test_no_code_of_a_value_runs(kind: str) -> None:
     value = hostile.everything()[kind]
     for place in (value, [value], {"key": value}, {"id": "c", "result": value}, {"tool_call_id": value, "content": 1}):
         breakdown_object(place, unknown)
 
 
-@pytest.mark.usefixtures("_nothing_ran")
+@pytest.mark.usefixtures("nothing_ran")
 def test_what_has_no_json_is_left_out() -> None:
     assert breakdown_object(hostile.Iterator(), unknown) is None
     found = object_of({"rows": hostile.Iterator(), "data": b"\xff" * 10, "n": 1})
     assert ({"data": 12, "n": 1}, False) == (found.paths, found.exact)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "make",
     [
         hostile.self_containing,
@@ -734,7 +725,7 @@ COSTLY: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("make", COSTLY.values(), ids=list(COSTLY))
+@each_row("make", COSTLY.values(), ids=list(COSTLY))
 def test_the_work_for_an_object_is_bounded(make: Callable[[], Any]) -> None:
     value = make()
     assert not object_of(value).exact

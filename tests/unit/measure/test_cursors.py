@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
-
 from agent_otel.measure.truncation.cursors import cursors, next_page
+from tests.rows import each_row
 from tests.unit.measure.test_paging import PAGES, ROWS
 
 NEXT = {
@@ -25,7 +24,7 @@ NEXT = {
 }
 
 
-@pytest.mark.parametrize("name", NEXT)
+@each_row("name", NEXT)
 def test_the_next_page_of_an_object_and_of_a_text(name: str) -> None:
     page = PAGES[name]
     assert cursors(page) == NEXT[name]
@@ -47,7 +46,7 @@ def test_pages_of_other_kinds() -> None:
     assert cursors(None) == cursors(7) == cursors([]) == cursors({"next": object()}) == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "expected"),
     [
         ({"page_id": "CAUQAA", "q": "all"}, ["CAUQAA"]),

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from agent_otel.measure.truncation.detect import Cut, find_cut
+from tests.rows import each_row
 
 CUT = Cut("cut_json", None)
 ROWS = [{"id": number, "name": f"row {number}", "tags": ["a", None]} for number in range(200)]
@@ -26,7 +27,7 @@ MIXED = [
 ]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [str(ROWS), str({"rows": ROWS, "total": 200}), repr(MIXED), pprint.pformat(ROWS), str([("a", 1)] * 400)],
     ids=["rows", "object", "mixed", "pprint", "tuples"],
@@ -39,7 +40,7 @@ def test_cut_python(text: str) -> None:
     assert {cut.reason for cut in found if cut is not None} <= {"cut_json", "suspected"}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "['a', 'b'], ['c', 'd'] and more",
@@ -59,7 +60,7 @@ def test_no_cut_python(text: str) -> None:
 CUT_JSON = json.dumps({"total": 200, "rows": ROWS})[:4_990]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         f"Found 200 rows:\n{CUT_JSON}",
@@ -80,7 +81,7 @@ def test_cut_json_in_a_text(text: str) -> None:
     assert CUT == find_cut([{"type": "text", "text": text}])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         [{"text": CUT_JSON}],
@@ -99,7 +100,7 @@ def test_cut_json_in_a_block(value: Any) -> None:
     assert CUT == find_cut(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         f"Found 200 rows:\n{json.dumps(ROWS)}",
@@ -121,7 +122,7 @@ def test_a_document_that_does_not_stop(value: Any) -> None:
     assert None is find_cut(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "{ id: 1, author: { login: 'x', plan: [Object] }, labels: [ [Object], [Object] ] }",
@@ -137,7 +138,7 @@ def test_a_placeholder_for_depth(text: str) -> None:
     assert Cut("marker", "depth") == find_cut(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "[1, 2, ...]",

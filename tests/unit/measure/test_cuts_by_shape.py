@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_otel.measure.truncation.detect import Cut, find_cut
+from tests.rows import each_row
 
 PROSE = "The quick brown fox jumps over the lazy dog; nothing is missing here. " * 300
 
@@ -30,8 +31,8 @@ FEW_LINES = ["a short line\n"] * 140 + [f"{'word ' * 200}\n"] * 40
 OTHER_SIGNS = [f"{number}\n" for number in range(200)] + [f"数据 {number}\n" for number in range(400)]
 
 
-@pytest.mark.parametrize("header", [True, False], ids=["header", "plain"])
-@pytest.mark.parametrize(
+@each_row("header", [True, False], ids=["header", "plain"])
+@each_row(
     "lines",
     [SHORT_THEN_LONG, LONG_THEN_SHORT, WIDE_TAIL, FEW_LINES, OTHER_SIGNS],
     ids=["short then long", "long then short", "wide tail", "few lines", "other signs"],
@@ -47,8 +48,8 @@ def test_codex_cuts_by_lines(lines: list[str], header: bool) -> None:  # noqa: F
     assert Cut("marker", "codex") == find_cut(envelope.replace('": ', '":'))
 
 
-@pytest.mark.parametrize("sign", ["x", "é", "数"])
-@pytest.mark.parametrize(
+@each_row("sign", ["x", "é", "数"])
+@each_row(
     "front",
     [
         "Total output lines: 4000\n\n",
@@ -64,7 +65,7 @@ def test_codex_puts_a_header_before_equal_halves(front: str, sign: str) -> None:
     assert Cut("marker", "codex") == find_cut(f"{front}{'ok ' * 1_500}…8123 tokens truncated…{sign * 4_000}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Total output lines: 12\n" + "a line\n" * 12,
@@ -118,14 +119,14 @@ TOO_LARGE = [
 ]
 
 
-@pytest.mark.parametrize("text", TOO_LARGE, ids=lambda text: text[:40])
+@each_row("text", TOO_LARGE, ids=lambda text: text[:40])
 @pytest.mark.shows("001.transport_cuts")
 def test_a_413_page_in_place_of_a_result(text: str) -> None:
     assert Cut("marker", "HTTP 413") == find_cut(text)
     assert Cut("marker", "HTTP 413") == find_cut([{"type": "text", "text": text}])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "<html>\n<head><title>413 Content Too Large - HTTP | MDN</title></head>\n<body>The 413 status</body></html>",
@@ -143,7 +144,7 @@ def test_a_text_about_413(text: str) -> None:
     assert None is find_cut(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "value"),
     [
         (Cut("marker", "HTTP 413"), {"message": "Request Too Long"}),
@@ -158,7 +159,7 @@ def test_an_object_in_place_of_a_result(expected: Cut | None, value: Any) -> Non
     assert expected == find_cut(json.dumps(value))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cap",
     [4_500_000, 4_718_592, 6_000_000, 6_291_456, 6_291_556, 10_000_000, 10_485_760, 4_194_304],
 )

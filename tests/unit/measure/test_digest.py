@@ -19,6 +19,7 @@ from uuid import UUID
 import pytest
 
 from agent_otel.measure.arguments_hash import Arguments, arguments, arguments_bytes
+from tests.rows import each_row
 from tests.unit.measure.names import readable
 
 KEY = b"0123456789abcdef"
@@ -29,7 +30,7 @@ def expected(canonical: str, key: bytes = KEY) -> str:
     return blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=6, key=key).hexdigest()
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "canonical"),
     [
         ({}, "{}"),
@@ -70,7 +71,7 @@ def test_the_digest_is_the_one_of_every_release() -> None:
     assert "3555f97b72b4" == arguments({"query": "weather", "limit": 10, "tags": ["a", 1.5, None]}, KEY).digest
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected_bytes"),
     [
         ({}, 2),
@@ -95,7 +96,7 @@ def test_json_text_has_the_digest_of_what_it_means() -> None:
     assert arguments([1, {"a": "é"}], KEY).digest == arguments('[1,{"a":"\\u00e9"}]', KEY).digest
 
 
-@pytest.mark.parametrize("text", ["", "naïve", "12", '"a"', "[INFO] started", '{"a":', "{a}", "[" * 10_000])
+@each_row("text", ["", "naïve", "12", '"a"', "[INFO] started", '{"a":', "{a}", "[" * 10_000])
 def test_other_text_is_a_json_string(text: str) -> None:
     canonical = json.dumps(text, ensure_ascii=False)
     digest = blake2b(text.encode(), digest_size=16).hexdigest()
@@ -118,7 +119,7 @@ def test_a_long_string_enters_by_its_length_and_digest() -> None:
     assert expected(f'{{"content":"{short}"}}') == arguments({"content": short}, KEY).digest
 
 
-@pytest.mark.parametrize("large", ["x" * 5_000, b"", 10**400, list(range(600)), {1}, object()], ids=type)
+@each_row("large", ["x" * 5_000, b"", 10**400, list(range(600)), {1}, object()], ids=type)
 def test_what_stands_beside_does_not_change_the_form(large: Any) -> None:
     """The short way and the long way write the same for the same part."""
     part = {"b": [1, "é", {"c": None}], "a": 2.5}
@@ -128,7 +129,7 @@ def test_what_stands_beside_does_not_change_the_form(large: Any) -> None:
     assert arguments([part, large], KEY).digest != arguments([{"b": 1}, large], KEY).digest
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ({"a": 1}, {"a": 2}),
@@ -179,7 +180,7 @@ class Zone(tzinfo):
     utcoffset = dst = tzname = None  # type: ignore[assignment]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "canonical"),
     [
         (Colour.RED, '"red"'),

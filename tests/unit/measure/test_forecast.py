@@ -6,9 +6,10 @@ import pytest
 
 from agent_otel.measure.forecast import turns_to_cap
 from benchmarks import forecast
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "sizes", "cap"),
     [
         # Nothing before three turns.
@@ -87,7 +88,7 @@ def test_bursts_are_warned_of_a_turn_early() -> None:
     assert forecast.until_refused(forecast.BURSTS).warned >= 0.95
 
 
-@pytest.mark.parametrize("kind", forecast.NEVER_GROWING, ids=lambda kind: kind.name)
+@each_row("kind", forecast.NEVER_GROWING, ids=lambda kind: kind.name)
 def test_runs_that_never_grow_are_hardly_ever_warned(kind: forecast.Kind) -> None:
     assert forecast.warned_falsely(kind) <= 0.02
 

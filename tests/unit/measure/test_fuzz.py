@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from tests.fuzz.properties import one
+from tests.rows import each_row
 
 SEEDS = sorted((Path(__file__).resolve().parents[2] / "fuzz" / "seeds").iterdir())
 
 
-@pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.name)
+@each_row("seed", SEEDS, ids=lambda seed: seed.name)
 def test_properties(seed: Path) -> None:
     one(seed.read_bytes())

@@ -11,6 +11,7 @@ from agent_otel.measure.arguments_hash import arguments, arguments_bytes
 from agent_otel.measure.size import Size, json_size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
+from tests.rows import each_row
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -20,18 +21,17 @@ FUNCTIONS: list[Callable[[Any], Any]] = [
     *(size, json_size, arguments, arguments_bytes, find_cut),
     *(is_page, asks_for_a_page),
 ]
-each_function = pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+each_function = each_row("function", FUNCTIONS, ids=lambda function: function.__name__, around=hostile.untouched)
 
 
 @pytest.fixture(autouse=True)
 def _nothing_ran() -> Iterator[None]:
-    hostile.ran.clear()
-    yield
-    assert [] == hostile.ran
+    with hostile.untouched():
+        yield
 
 
 @each_function
-@pytest.mark.parametrize("kind", list(hostile.everything()))
+@each_row("kind", list(hostile.everything()))
 def test_no_code_of_a_value_runs(function: Callable[[Any], Any], kind: str) -> None:
     value = hostile.everything()[kind]
     for place in (value, [value], {"key": value}, (value, value), {"content": value}, {"content": [value]}):
@@ -39,13 +39,13 @@ def test_no_code_of_a_value_runs(function: Callable[[Any], Any], kind: str) -> N
 
 
 @each_function
-@pytest.mark.parametrize("kind", list(hostile.everything()))
-@pytest.mark.parametrize("key", ["next", "next_cursor", "cursor", "page", "offset", "after", "truncated", "content"])
+@each_row("kind", list(hostile.everything()))
+@each_row("key", ["next", "next_cursor", "cursor", "page", "offset", "after", "truncated", "content"])
 def test_the_truth_of_a_value_is_not_asked_for(function: Callable[[Any], Any], kind: str, key: str) -> None:
     function({key: hostile.everything()[kind]})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("cursor", "expected"),
     [("abc", True), (2, True), ({"page": 2}, True), ([1], True), ("", False), (0, False), (None, False), ({}, False)],
 )
@@ -54,7 +54,7 @@ def test_a_cursor_is_a_plain_value_that_is_not_empty(cursor: object, *, expected
     assert asks_for_a_page({"cursor": cursor}) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("kind", "expected"),
     {
         "object": '{"field":"value"}',

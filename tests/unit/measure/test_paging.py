@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from agent_otel.measure.truncation.paging import PAGE, further, is_page
+from tests.rows import each_row
 
 ROWS = [{"id": number, "user": {"id": number}, "name": f"row {number}"} for number in range(30)]
 
@@ -51,7 +52,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", PAGES)
+@each_row("name", PAGES)
 def test_a_page_is_recognised_as_object_and_as_text(name: str) -> None:
     page = PAGES[name]
     assert is_page(page)
@@ -59,14 +60,14 @@ def test_a_page_is_recognised_as_object_and_as_text(name: str) -> None:
     assert is_page([{"type": "text", "text": json.dumps(page)}])
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@each_row("name", WHOLE)
 def test_a_whole_result_is_no_page(name: str) -> None:
     assert not is_page(WHOLE[name])
     assert not is_page(json.dumps(WHOLE[name]))
     assert not is_page(json.dumps(WHOLE[name], indent=2))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "expected"),
     [
         ({}, True),

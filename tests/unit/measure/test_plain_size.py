@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from agent_otel.measure.plain_size import plain_size
 from agent_otel.measure.size import Size, json_size, size
+from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.measure.conftest import ENCODERS
 
@@ -143,14 +144,14 @@ def test_both_ways_say_the_same_of_many_values(rows: list[Any], budget: int) -> 
     assert walked == (json_size(rows, budget), json_size(rows, 10_000))
 
 
-@pytest.mark.parametrize("bound", [1e-4, -1e-4, 1e16, -1e16, 1e-5, 1e-323, 0.0, -0.0, 1e-162, 1e154, 1e308])
+@each_row("bound", [1e-4, -1e-4, 1e16, -1e16, 1e-5, 1e-323, 0.0, -0.0, 1e-162, 1e154, 1e308])
 def test_floats_beside_a_change_of_notation(bound: float) -> None:
     near = [bound, *(math.nextafter(bound, end) for end in (-math.inf, 0, math.inf)), bound * 1.0000005]
     for value in (near, near * 100):
         assert compact(value) == plain_size(value, 2_000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         {"rows": [{"number": n, "title": f"é {n}", "open": True, "score": n / 3, "by": None} for n in range(200)]},
@@ -163,7 +164,7 @@ def test_the_encoder_says_what_it_can_write(encoder: str, value: Any) -> None:
     assert plain_size(value, 2_000) == (-1 if encoder == "none" and 2**63 in value else compact(value))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         [Text("a")],
@@ -182,7 +183,7 @@ def test_anything_else_is_left_to_the_walk(value: Any) -> None:
     assert plain_size(value, 2_000) == -1
 
 
-@pytest.mark.parametrize("odd", [Text("a"), Number(1), Ratio(1), OrderedDict(a=1), Rows(), Colour.RED, b"a", 1j, {1}])
+@each_row("odd", [Text("a"), Number(1), Ratio(1), OrderedDict(a=1), Rows(), Colour.RED, b"a", 1j, {1}])
 def test_one_odd_value_among_many_is_seen(odd: Any) -> None:
     cells: list[Any] = ["a", 1, 1.5, None, {}, [], ()]
     for cell in cells:
@@ -235,7 +236,7 @@ def test_what_another_thread_changes_meanwhile_has_a_size() -> None:
         worker.join()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         ["\ud800", "é\x00"],

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from agent_otel.measure.preview import StreamEnds, ends
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "value", "count"),
     [
         (("ab", "gh"), "abcdefgh", 2),
@@ -24,8 +23,8 @@ def test_ends(expected: tuple[str, str] | None, value: object, count: int) -> No
     assert expected == ends(value, count)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 4, 5])
-@pytest.mark.parametrize(
+@each_row("count", [0, 1, 2, 4, 5])
+@each_row(
     "pieces",
     [["abcdefgh"], ["abc", "", "d", "efgh"], [*"abcdefgh"], ["\n ab", "cdef", "gh\r\n"], [" " * 5, " " * 4], []],
 )

@@ -20,6 +20,7 @@ import pytest
 
 from agent_otel.measure.json_text import quoted_bytes
 from agent_otel.measure.size import Size, block_text, json_size, size, text_bytes
+from tests.rows import each_row
 from tests.unit.measure.names import readable
 
 pytestmark = pytest.mark.usefixtures("encoder")
@@ -31,20 +32,20 @@ def compact(value: Any) -> int:
     return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
-@pytest.mark.parametrize("text", [*TEXTS, *(text * 70_000 for text in TEXTS), "a" * 65_535 + "é", "a" * 65_536 + "é"])
+@each_row("text", [*TEXTS, *(text * 70_000 for text in TEXTS), "a" * 65_535 + "é", "a" * 65_536 + "é"])
 def test_text_has_its_utf8_length(text: str) -> None:
     expected = len(text.encode("utf-8", "surrogatepass"))
     assert expected == text_bytes(text)
     assert Size(expected, exact=True) == size(text)
 
 
-@pytest.mark.parametrize("text", [*TEXTS, *(text * 2_100 for text in TEXTS), *(text * 70_000 for text in TEXTS)])
+@each_row("text", [*TEXTS, *(text * 2_100 for text in TEXTS), *(text * 70_000 for text in TEXTS)])
 def test_text_inside_a_structure_has_quotes_and_escapes(text: str) -> None:
     assert compact(text) == quoted_bytes(text)
     assert Size(compact({text: [text]}), exact=True) == size({text: [text]})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         True,
@@ -111,7 +112,7 @@ def _value(draw: random.Random, depth: int) -> Any:
     return {draw.choice(leaves): item for item in inner}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_row("seed", range(40))
 def test_any_json_data_has_the_length_of_its_compact_json(seed: int) -> None:
     draw = random.Random(seed)  # noqa: S311 - the same cases in every run
     for _ in range(50):
@@ -119,7 +120,7 @@ def test_any_json_data_has_the_length_of_its_compact_json(seed: int) -> None:
         assert Size(compact(value), exact=True) == json_size(value, 100_000)
 
 
-@pytest.mark.parametrize("power", [1, 2, 15, 18, 19, 22, 23, 99, 308, 309, 1_000, 4_000])
+@each_row("power", [1, 2, 15, 18, 19, 22, 23, 99, 308, 309, 1_000, 4_000])
 def test_integers_around_powers_of_ten(power: int) -> None:
     for value in (10**power - 1, 10**power, 10**power + 1):
         assert Size(len(str(value)), exact=True) == size(value)
@@ -170,7 +171,7 @@ class Point(NamedTuple):
     y: int
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         (datetime(2026, 11, 21, 10, 0), '"2026-11-21T10:00:00"'),  # noqa: DTZ001 - one without a zone
@@ -282,7 +283,7 @@ def test_other_blocks_cost_their_json() -> None:
     assert Size(1 + compact({"json": {"a": 1}}), exact=True) == size([{"text": "a"}, {"json": {"a": 1}}])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "rows",
     [
         [{"text": "abc", "id": 1}],
@@ -304,9 +305,7 @@ def test_text_of_a_block() -> None:
     assert None is block_text("a")
 
 
-@pytest.mark.parametrize(
-    "value", [(i for i in range(3)), iter([1]), print, Plain, object(), lambda: 1, map(str, [1])], ids=type
-)
+@each_row("value", [(i for i in range(3)), iter([1]), print, Plain, object(), lambda: 1, map(str, [1])], ids=type)
 def test_what_has_no_text_counts_nothing(value: Any) -> None:
     assert Size(0, exact=False) == size(value)
     assert Size(len('{"a":}'), exact=False) == size({"a": value})
@@ -355,8 +354,8 @@ def test_no_reference_to_a_value_stays() -> None:
     assert before == [getrefcount(part) for part in parts]
 
 
-@pytest.mark.parametrize("letters", ["x", 'a"b\\', "\n\x01", "ß", "漢🙂"])
-@pytest.mark.parametrize("length", [64, 500, 1023, 1024, 1025, 4096, 4097])
+@each_row("letters", ["x", 'a"b\\', "\n\x01", "ß", "漢🙂"])
+@each_row("length", [64, 500, 1023, 1024, 1025, 4096, 4097])
 def test_many_long_strings_are_counted_as_json_writes_them(letters: str, length: int) -> None:
     value = {"rows": ["".join((letters * length)[:length]) for _ in range(700)], letters * length: 1}
 

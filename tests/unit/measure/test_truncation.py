@@ -12,6 +12,7 @@ import pytest
 
 from agent_otel.measure.truncation import markers
 from agent_otel.measure.truncation.detect import Cut, find_cut, has_shrunk
+from tests.rows import each_row
 from tests.unit.measure.names import readable
 from tests.unit.measure.rendered import RENDERED
 from tests.unit.measure.work import calls
@@ -19,13 +20,13 @@ from tests.unit.measure.work import calls
 PROSE = "The quick brown fox jumps over the lazy dog; nothing is missing here. " * 3_000
 MARKED = [(reason, text) for row, reason, text in RENDERED if reason != "cleared"]
 
-by_marker = pytest.mark.parametrize(("reason", "text"), MARKED, ids=lambda value: value[:40])
+by_marker = each_row(("reason", "text"), MARKED, ids=lambda value: value[:40])
 #: Those that are written right behind what is left, or between its halves; sentences have a line of their own.
 INLINE = [
     marked for marked in MARKED if marked[1][0] in ".…[(<" and "\n" not in marked[1] and "elided_chars" not in marked[1]
 ]
 IN_LINES = [marked for marked in MARKED if marked[1][0] != "{" and len(marked[1]) <= 120]
-before_it = pytest.mark.parametrize(
+before_it = each_row(
     "before", ["x" * 3_001, PROSE, "漢字\n" * 10_000, f"```\n{PROSE}"], ids=["short", "long", "unicode", "fence"]
 )
 
@@ -40,7 +41,7 @@ def test_all_rows_of_the_table_are_here() -> None:
     assert list(range(1, 63)) == sorted({row for row, _, _ in RENDERED})
 
 
-@pytest.mark.parametrize(("row", "reason", "text"), RENDERED)
+@each_row(("row", "reason", "text"), RENDERED)
 def test_alone(row: int, reason: str, text: str) -> None:
     assert (row, reason) == (row, _reason(text))
 
@@ -52,7 +53,7 @@ def test_at_the_end(reason: str, text: str, before: str) -> None:
     assert reason == _reason(before + "\n" + text + "\n")
 
 
-@pytest.mark.parametrize(("reason", "text"), INLINE, ids=lambda value: value[:40])
+@each_row(("reason", "text"), INLINE, ids=lambda value: value[:40])
 @before_it
 def test_right_behind_what_is_left(reason: str, text: str, before: str) -> None:
     assert reason == _reason(before + text)
@@ -64,13 +65,13 @@ def test_in_front(reason: str, text: str) -> None:
     assert reason == _reason(text + "\n" + PROSE)
 
 
-@pytest.mark.parametrize(("reason", "text"), IN_LINES, ids=lambda value: value[:40])
+@each_row(("reason", "text"), IN_LINES, ids=lambda value: value[:40])
 @pytest.mark.shows("000.hard_cut")
 def test_between_equal_halves(reason: str, text: str) -> None:
     assert reason == _reason(f"{PROSE[:25_000]}\n{text}\n{PROSE[-25_000:]}")
 
 
-@pytest.mark.parametrize(("reason", "text"), INLINE, ids=lambda value: value[:40])
+@each_row(("reason", "text"), INLINE, ids=lambda value: value[:40])
 def test_right_between_equal_halves(reason: str, text: str) -> None:
     assert reason == _reason(PROSE[:25_000] + text + PROSE[-25_000:])
 
@@ -98,7 +99,7 @@ QUOTATIONS = {
 _LEADING = "[TRUNCATED] Tool 'big' output truncated (1080 > 900 tokens). Tool executed successfully."
 
 
-@pytest.mark.parametrize("kind", QUOTATIONS)
+@each_row("kind", QUOTATIONS)
 def test_a_quotation_is_no_notice(kind: str) -> None:
     half = PROSE[: 7 * 71] + "\n"
     quotations = [QUOTATIONS[kind](text) for _, text in IN_LINES if "\n" not in text]
@@ -117,7 +118,7 @@ def test_a_quotation_is_no_notice(kind: str) -> None:
     assert [] == [text for text in texts if find_cut(text) is not None]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "text"),
     [
         ("marker", "```sh\nls\n```\n\n```stdout\n" + "a file\n" * 200 + "... [output truncated]\n```"),
@@ -148,7 +149,7 @@ def test_what_is_around_a_notice(expected: str | None, text: str) -> None:
     assert expected == _reason(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "text"),
     [
         ("marker", '{"truncated": true, "rows": [{"a": "}"}]}'),
@@ -174,7 +175,7 @@ def test_cleared_is_the_whole_content(reason: str, text: str) -> None:
     assert None is _reason(f"The marker {text} stands for a cleared result.")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "text"),
     [
         ("claude-code", "... [12345 characters truncated] ..."),
@@ -202,7 +203,7 @@ def test_every_template_can_be_found() -> None:
 ROWS = [{"id": number, "name": f"name {number}", "tags": ["a", None, True], "price": 1.5} for number in range(200)]
 
 
-@pytest.mark.parametrize("text", [json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"rows": ROWS})])
+@each_row("text", [json.dumps(ROWS), json.dumps(ROWS, indent=1), json.dumps({"rows": ROWS})])
 @pytest.mark.shows("001.cut_json")
 def test_cut_json(text: str) -> None:
     cuts = random.Random(7).sample(range(2, len(text) - 1), 400)  # noqa: S311 - the same cases in every run
@@ -212,7 +213,7 @@ def test_cut_json(text: str) -> None:
     assert 0.96 <= (found.count("cut_json") + found.count("suspected")) / len(found)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         '{"a": "some tex',
@@ -232,7 +233,7 @@ def test_short_cut_json(text: str) -> None:
     assert Cut("cut_json", None) == find_cut(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "[INFO] server started\n[INFO] listening\n" * 200,
@@ -265,7 +266,7 @@ def test_no_false_alarm(text: str) -> None:
     assert None is find_cut(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -284,7 +285,7 @@ def test_nothing_was_cut(text: str) -> None:
     assert None is find_cut(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cap",
     [5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576],
 )
@@ -329,7 +330,7 @@ def test_messages_and_blocks_are_looked_into() -> None:
     assert "suspected" == _reason(Message("é" * 2_500), 5_000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "value"),
     [
         (Cut("marker", None), {"truncated": True, "rows": []}),
@@ -353,7 +354,7 @@ def test_structured_results_say_it_by_a_key(expected: Cut | None, value: Any) ->
     assert expected == find_cut(value)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expected", "before", "after"),
     [
         (False, 10_000, "x" * 9_744),  # 256 bytes less

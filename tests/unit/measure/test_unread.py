@@ -10,6 +10,7 @@ import pytest
 from agent_otel.measure.breakdown.passages import prints
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.breakdown.unread import Delivery, Held, UnreadBytes
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -67,13 +68,13 @@ def test_without_requests_nothing_is_known() -> None:
     assert found.unread is None
 
 
-@pytest.mark.parametrize("size", [8, 9, 16, 100, 1000, 20_000])
+@each_row("size", [8, 9, 16, 100, 1000, 20_000])
 def test_a_text_is_read_or_unread(size: int) -> None:
     state = {"read": lines(size, "read"), "unread": lines(size, "unread")}
     assert unread(state, held(lines(size, "read"))) == {"unread": quoted(state["unread"])}
 
 
-@pytest.mark.parametrize("before", ["", "Please read this:\n", 'The file is {"content": "'])
+@each_row("before", ["", "Please read this:\n", 'The file is {"content": "'])
 def test_a_text_is_read_within_another(before: str) -> None:
     text = lines(1000, "a")
     assert unread({"text": text, "other": "b"}, held(f"{before}{text}\n\nWhat is it?")) == {}
@@ -204,7 +205,7 @@ def test_many_short_texts_are_compared_by_samples() -> None:
     assert found == {"notes[]": pytest.approx(sum(map(quoted, texts[2000:])), rel=0.05)}
 
 
-@pytest.mark.parametrize("modulus", [2, 8, 16])  # fewer, and one process in thirty has too few of this text
+@each_row("modulus", [2, 8, 16])  # fewer, and one process in thirty has too few of this text
 def test_fewer_hashes_recognise_long_texts_still(modulus: int) -> None:
     state = {"read": lines(6000, "read"), "unread": lines(6000, "unread")}
     found = unread(state, held(lines(6000, "read"), modulus=modulus))

@@ -37,6 +37,7 @@ from agent_otel.remedies.rate_limits import Pauses, Refusal, refusal
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,7 @@ def test_no_response_takes_more_than_a_further_minute_whatever_its_provider_repo
     assert budget.ready_at(0) == 160.0
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("error", "seconds"),
     [
         (RefusedForItsRate(retry_after="7"), 7.0),
@@ -165,7 +166,7 @@ def test_a_date_without_a_zone_is_greenwichs(monkeypatch: pytest.MonkeyPatch) ->
     assert 900 < found.seconds <= 1_000
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         *("5s", "0x10", "1e400", "-inf", "\ud800", "2026-11-24T00:00:00Z", "Mon, 99 Jan 2026 00:00:00 GMT"),

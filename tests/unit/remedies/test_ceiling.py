@@ -16,6 +16,7 @@ from agent_otel.measure.size import Size
 from agent_otel.remedies import result_ceiling
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of, size_up_to
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 WITHHELD = "Nothing was cut: the whole result was withheld. "
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("parameters", "hint"),
     [
         ((), "Ask for something smaller, or use another tool."),
@@ -115,7 +116,7 @@ def _circle() -> list[object]:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "data", "content_type"),
     [
         ("größe", "größe".encode(), "text/plain; charset=utf-8"),

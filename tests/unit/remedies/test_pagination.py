@@ -20,6 +20,7 @@ import agent_otel
 from agent_otel._internal import env
 from agent_otel.remedies import use_policy
 from agent_otel.remedies.pagination import BadCursorError, Cursor, Window, cursor_of, offset_of, paginate, paginated
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +37,7 @@ def test_pages_follow_one_another_to_the_end() -> None:
     assert [page["total_estimate"] for page in (first, second, third)] == [45, 45, 45]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "size"), [(0, 1), (-5, 1), (1, 1), (50, 50), (51, 50), (10**30, 50), ("7", 7), ("many", 20), (None, 20)]
 )
 @pytest.mark.shows("001.pagination")
@@ -53,7 +54,7 @@ def test_an_iterator_is_taken_no_further_than_the_page_needs() -> None:
     assert paginate([])["next_cursor"] is None
 
 
-@pytest.mark.parametrize(
+@each_row(
     "cursor",
     [
         "5",
@@ -105,7 +106,7 @@ def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Cal
             assert is_known
 
 
-@pytest.mark.parametrize("scope", [{(1, 2): 3}, {1: 2, "a": 3}, object(), {"at": object()}])
+@each_row("scope", [{(1, 2): 3}, {1: 2, "a": 3}, object(), {"at": object()}])
 def test_whatever_the_arguments_are_a_cursor_can_be_made_for_them(scope: object) -> None:
     assert offset_of(cursor_of(20, scope), scope) == 20
 
@@ -301,7 +302,7 @@ def test_a_tool_with_a_key_reads_on_after_the_last_row_though_rows_were_added_be
     assert asked == [(3, 0, None), (3, 0, ["2026-01-03", 3]), (3, 0, ["2026-01-05", 5])]
 
 
-@pytest.mark.parametrize("position", [0, 20, -1, "a:b", "\u00e9", ["2026-01-01", 7], {"id": 3}, None, 1.5])
+@each_row("position", [0, 20, -1, "a:b", "\u00e9", ["2026-01-01", 7], {"id": 3}, None, 1.5])
 def test_a_cursor_returns_the_position_that_it_was_made_of(position: Any) -> None:
     assert agent_otel.remedies.Cursor is Cursor
     cursor = Cursor(("list_orders", {"status": "open"})).encode(position)

@@ -12,6 +12,7 @@ from agent_otel._internal import env
 from agent_otel.remedies import result_summaries
 from agent_otel.remedies.claim_check.lean_record import LeanRecord, render
 from agent_otel.remedies.result_summaries import summary_of
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -33,7 +34,7 @@ def test_a_summary_has_shape_counts_and_the_first_failures() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ([], {"shape": [], "counts": {"items": 0}}),

@@ -19,6 +19,7 @@ from opentelemetry.trace.span import TraceState
 
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.spans import Light
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,9 +134,9 @@ def _plain(span: ReadableSpan) -> Any:
     return shown, flags, parent, span.instrumentation_scope, span.dropped_attributes
 
 
-@pytest.mark.parametrize("within", WITHIN.values(), ids=WITHIN)
-@pytest.mark.parametrize("use", USES.values(), ids=USES)
-@pytest.mark.parametrize("sampler", [ALWAYS_ON, ParentBased(ALWAYS_ON)], ids=["always", "parent"])
+@each_row("within", WITHIN.values(), ids=WITHIN)
+@each_row("use", USES.values(), ids=USES)
+@each_row("sampler", [ALWAYS_ON, ParentBased(ALWAYS_ON)], ids=["always", "parent"])
 def test_what_is_exported_is_the_span_of_the_sdk(
     sampler: Sampler, use: Callable[[Any], None], within: trace.Span
 ) -> None:
@@ -147,7 +148,7 @@ def test_what_is_exported_is_the_span_of_the_sdk(
     assert len(theirs) == (1 if is_unsampled and isinstance(sampler, ParentBased) else 2)
 
 
-@pytest.mark.parametrize("sampler", [ALWAYS_OFF, TraceIdRatioBased(1), ParentBased(TraceIdRatioBased(1))])
+@each_row("sampler", [ALWAYS_OFF, TraceIdRatioBased(1), ParentBased(TraceIdRatioBased(1))])
 def test_the_sdk_starts_the_roots_that_its_sampler_may_drop(sampler: Sampler) -> None:
     kind, ours = _exported(_ours, sampler, INVALID_SPAN, _nothing)
     assert not issubclass(kind, Light)

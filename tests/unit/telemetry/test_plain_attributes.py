@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -19,6 +18,7 @@ from opentelemetry.sdk.trace.sampling import (
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel.telemetry import spans
+from tests.rows import each_row
 
 START = {"gen_ai.tool.name": "search", "tool.args.bytes": 9}
 END = {"tool.result.bytes": 20_301, "tool.result.truncated": False, "ratio": 0.5}
@@ -59,7 +59,7 @@ def _ended(provider: TracerProvider) -> ReadableSpan:
     return ended
 
 
-@pytest.mark.parametrize("sampler", [ALWAYS_ON, ParentBased(ALWAYS_ON), TraceIdRatioBased(1), SeesAttributes()])
+@each_row("sampler", [ALWAYS_ON, ParentBased(ALWAYS_ON), TraceIdRatioBased(1), SeesAttributes()])
 def test_a_span_has_all_attributes(sampler: Sampler) -> None:
     assert {**START, **END} == dict(_ended(TracerProvider(sampler=sampler)).attributes or {})
 

@@ -24,6 +24,7 @@ from agent_otel.remedies.claim_check.references import BadReferenceError, Refere
 from agent_otel.remedies.claim_check.stores import NotFoundError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,7 +133,7 @@ _LOOK_ALIKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("caller", _LOOK_ALIKES)
+@each_row("caller", _LOOK_ALIKES)
 def test_look_alikes_of_an_owner_read_nothing(caller: str) -> None:
     claims = Claims(MemoryStore(), key=KEY)
     ref = _put(claims, "a")
@@ -206,7 +207,7 @@ def test_a_tenant_neither_reads_nor_replaces_what_is_anothers() -> None:
     assert b"secret" == ClaimReader(acme).resolve(ref, caller=ALICE).data
 
 
-@pytest.mark.parametrize(
+@each_row(
     "name",
     ["agent_otel: payloads of durable runtimes", "payloads", "=payloads", "%3Dpayloads", "Reserved(name='payloads')"],
 )

@@ -6,12 +6,11 @@ import csv
 import io
 import json
 
-import pytest
-
 from agent_otel.remedies.claim_check.preview import head
+from tests.rows import each_row
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "limit_bytes", "kept"),
     [
         ("", 0, ""),
@@ -63,7 +62,7 @@ def test_a_text_ends_where_a_reader_would_end_it(text: str, limit_bytes: int, ke
     assert kept == head(text, limit_bytes)
 
 
-@pytest.mark.parametrize("limit_bytes", range(0, 400, 7))
+@each_row("limit_bytes", range(0, 400, 7))
 def test_rows_are_whole_at_every_length(limit_bytes: int) -> None:
     text = json.dumps([{"id": number, "title": 'a, "b" ] ß \\'} for number in range(20)], ensure_ascii=False)
     kept = head(text, limit_bytes)
@@ -75,8 +74,8 @@ def test_rows_are_whole_at_every_length(limit_bytes: int) -> None:
         )
 
 
-@pytest.mark.parametrize("limit_bytes", range(200, 900, 13))
-@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+@each_row("limit_bytes", range(200, 900, 13))
+@each_row("delimiter", [",", ";", "\t"])
 def test_rows_of_a_table_are_whole_at_every_length(limit_bytes: int, delimiter: str) -> None:
     rows = [["id", "note", "is_late"], *([str(number), 'two\nlines, "quoted"; ß', "true"] for number in range(40))]
     written = io.StringIO()
@@ -95,8 +94,8 @@ ROWS = {
 }
 
 
-@pytest.mark.parametrize("limit_bytes", range(500, 1_500, 13))
-@pytest.mark.parametrize("name", ROWS)
+@each_row("limit_bytes", range(500, 1_500, 13))
+@each_row("name", ROWS)
 def test_rows_of_several_lines_are_whole_at_every_length(limit_bytes: int, name: str) -> None:
     around, row, begins, ends = ROWS[name]
     text = around.format("".join(row.format(number) for number in range(60)))

@@ -20,6 +20,7 @@ from agent_otel.remedies.claim_check.cipher import Cipher, CorruptError
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, Envelopes, Origin
 from agent_otel.remedies.claim_check.references import Reserved, Signer
 from agent_otel.remedies.claim_check.serialization import BINARY
+from tests.rows import each_row
 from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
 
 
 @both
-@pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 5 * CHUNK_BYTES - 1])
+@each_row("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 5 * CHUNK_BYTES - 1])
 def test_what_is_packed_is_unpacked(envelopes: Envelopes, size: int) -> None:
     data = (b"0123456789abcde" * size)[:size]
 
@@ -91,7 +92,7 @@ def test_what_is_packed_is_unpacked(envelopes: Envelopes, size: int) -> None:
     assert len(stored) == 1024 + size + chunks * (16 if header.cipher_id else 32)
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, "\u4e2d" * 16, "\ud800" * 11, '"' * 33])
+@each_row("text", [*HOSTILE, "\u4e2d" * 16, "\ud800" * 11, '"' * 33])
 def test_a_header_has_room_for_any_ids(text: str) -> None:
     origin = Origin(*(text,) * 5)
     header, stored = _pack(ENCRYPTED, b"x", origin, content_type="a/" + "b" * 98, created=1e10 + 0.123, ttl=1e10)
@@ -100,7 +101,7 @@ def test_a_header_has_room_for_any_ids(text: str) -> None:
     assert ("}" + " ") in stored[:1025].decode("latin-1")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("given", "kept"),
     [
         ("text/html; charset=utf-8", "text/html; charset=utf-8"),
@@ -153,7 +154,7 @@ def _forged(**changed: Any) -> bytes:
     return block + stored[1024:]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "changed",
     [
         {"owner": "run-2"},
@@ -284,7 +285,7 @@ def test_chunks_cannot_be_exchanged() -> None:
             ENCRYPTED.unpack(_KEY, changed)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "key",
     [
         "",

@@ -21,6 +21,7 @@ from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
 from agent_otel.remedies.claim_check.selections import Selections
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.json_path import at_path
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -249,7 +250,7 @@ def _paths(value: Any, path: str) -> Iterator[tuple[str, Any]]:
                 yield from _paths(inner, f"{path}.{key}")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "path"),
     [
         ("", "$"),

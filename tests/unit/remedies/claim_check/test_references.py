@@ -22,13 +22,14 @@ from agent_otel.remedies.claim_check.references import (
     owner_segment,
     segment,
 )
+from tests.rows import each_row
 from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
 _DIGEST = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"  # SHA-256 of "hello"
 _IDS = st.text(st.characters(), max_size=60) | st.sampled_from(HOSTILE)  # surrogates, too
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("ids", "expected"),
     [
         (("run-1", "agent", "call_0"), "tool-result/=/run-1/agent/call_0"),
@@ -124,7 +125,7 @@ def test_an_old_key_is_accepted_until_it_is_taken_away() -> None:
     assert Signer("new").key_id != Signer("old").key_id
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

@@ -21,6 +21,7 @@ from agent_otel.remedies.claim_check.reader import ClaimReader, Place, Resolved
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
+from tests.rows import each_row
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging, Lying
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ DENIALS: list[tuple[Callable[[Desk], str], str]] = [
 
 
 @ways
-@pytest.mark.parametrize(("make", "result"), DENIALS)
+@each_row(("make", "result"), DENIALS)
 def test_whoever_may_not_read_learns_nothing(way: str, make: Callable[[Desk], str], result: str) -> None:
     desk = Desk(_Keeping())
     reference = make(desk)
@@ -244,8 +245,8 @@ def _error(ask: Callable[[], object]) -> tuple[type, tuple[object, ...], object,
     return type(error), error.args, error.__cause__, error.__context__
 
 
-@pytest.mark.parametrize("caller", ["run-2", "RUN-1", "run-1/", "", None, 1, True, b"run-1"])
-@pytest.mark.parametrize("by", ["reference", "place"])
+@each_row("caller", ["run-2", "RUN-1", "run-1/", "", None, 1, True, b"run-1"])
+@each_row("by", ["reference", "place"])
 @pytest.mark.shows("000.authorised")
 def test_a_result_is_its_owners_alone(caller: Any, by: str) -> None:
     desk = Desk()
@@ -307,7 +308,7 @@ LIES: dict[str, Callable[[Lying, str, bytes], bytes]] = {
 
 @ways
 @encryptions
-@pytest.mark.parametrize("lie", LIES)
+@each_row("lie", LIES)
 def test_a_store_that_lies_is_found_out(way: str, encryption_key: str, lie: str) -> None:
     store = Lying(LIES[lie])
     desk = Desk(store, encryption_key=encryption_key)
@@ -377,7 +378,7 @@ def test_any_nonsense_is_not_found(what: Any) -> None:
         _stored("").reader.resolve(what, caller="run-1")
 
 
-@pytest.mark.parametrize("owner", ["t" * 129, "t" * 1_000_000, "\u00e4" * 200, "t" * 101])
+@each_row("owner", ["t" * 129, "t" * 1_000_000, "\u00e4" * 200, "t" * 101])
 def test_an_owner_with_a_long_id_reads(owner: str) -> None:
     """The id is a digest by the time that it is kept; the caller's server knows the long one."""
     desk = Desk()

@@ -6,6 +6,7 @@ import pytest
 
 from agent_otel.core.result_budget import Room
 from agent_otel.remedies.claim_check.view_size import view_bytes
+from tests.rows import each_row
 
 KIB = 1024
 CAP = 2048 * KIB
@@ -52,7 +53,7 @@ def test_a_history_with_the_payload_of_each_turn_leaves_less(history: int) -> No
     assert found[49] == [1, 1, 1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("taken", "expected"),
     [(0, 32 * KIB), (int(CAP * 0.8) - 1, KIB), (int(CAP * 0.8) + 1, 0), (2 * CAP, 0)],
 )

@@ -20,6 +20,7 @@ from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
+from tests.rows import each_row
 from tests.unit.remedies.claim_check.hostile_stores import Failing
 from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
@@ -113,7 +114,7 @@ def test_its_head(site: Site) -> None:
     assert dict(site.ask().headers) == dict(answer.headers)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("asked", "start", "end"),
     [
         ("bytes=0-0", 0, 1),
@@ -133,14 +134,14 @@ def test_a_range(site: Site, asked: str, start: int, end: int) -> None:
     assert str(end - start) == answer.headers["content-length"]
 
 
-@pytest.mark.parametrize("asked", ["bytes=280000-", "bytes=999999-1000000", "bytes=-0"])
+@each_row("asked", ["bytes=280000-", "bytes=999999-1000000", "bytes=-0"])
 def test_a_range_that_there_is_not(site: Site, asked: str) -> None:
     answer = site.ask(range=asked)
 
     assert (416, b"", "bytes */280000") == (answer.status_code, answer.content, answer.headers["content-range"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "asked", ["", "bytes", "bytes=", "bytes=-", "bytes=2-1", "bytes=0-1,3-4", "lines=0-1", "bytes=a-b", "bytes=+1-2"]
 )
 def test_a_range_that_is_none_is_left_out(site: Site, asked: str) -> None:
@@ -200,11 +201,9 @@ DENIALS = [
 ]
 
 
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
-@pytest.mark.parametrize(
-    "headers", [{}, {"range": "bytes=0-0"}, {"range": "bytes=999999-"}], ids=["all", "part", "none"]
-)
-@pytest.mark.parametrize("asked", [asked for asked, _ in DENIALS], ids=[said for _, said in DENIALS])
+@each_row("method", ["GET", "HEAD"])
+@each_row("headers", [{}, {"range": "bytes=0-0"}, {"range": "bytes=999999-"}], ids=["all", "part", "none"])
+@each_row("asked", [asked for asked, _ in DENIALS], ids=[said for _, said in DENIALS])
 def test_denied_is_as_not_found(site: Site, method: str, headers: dict[str, str], asked: dict[str, str]) -> None:
     site.put("bob's secret", Place("run-2", "agent", "call_0"), owner="run-2")
 
@@ -239,7 +238,7 @@ def test_who_may_read_can_be_looked_up_asynchronously() -> None:
 # --- paths ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [text for text in HOSTILE if text not in (".", "..")])  # no client sends these
+@each_row("text", [text for text in HOSTILE if text not in (".", "..")])  # no client sends these
 def test_any_id_has_a_path(text: str) -> None:
     site = Site()
     asked: list[str] = []
@@ -287,7 +286,7 @@ def _serve(site: Site, path: str, /, **scope: Any) -> str | int:
     return str(body["body"].decode()) if start["status"] == 200 else int(start["status"])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "scope",
     [
         {"raw_path": f"/mounted/here{PATH}".encode(), "root_path": "/mounted/here", "path": f"/mounted/here{PATH}"},
@@ -308,15 +307,15 @@ def test_it_is_mounted_anywhere(scope: dict[str, Any]) -> None:
 # --- and the rest --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+@each_row("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_nothing_else_can_be_done(method: str) -> None:
     answer = Site().ask(method=method)
 
     assert (405, "GET, HEAD") == (answer.status_code, answer.headers["allow"])
 
 
-@pytest.mark.parametrize("headers", [{}, {"range": "bytes=0-0"}])
-@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@each_row("headers", [{}, {"range": "bytes=0-0"}])
+@each_row("method", ["GET", "HEAD"])
 def test_a_store_that_is_down_is_no_secret(method: str, headers: dict[str, str]) -> None:
     store = Failing(None)
     site = Site(store)

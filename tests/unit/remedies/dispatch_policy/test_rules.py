@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
+from tests.rows import each_row
 
 KEYS = "workflow, agent, tools, require, forbid, inject, approve"
 
@@ -18,7 +19,7 @@ def rule(**more: Any) -> dict[str, Any]:
     return {"rules": [{"tools": "x", **more}]}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("tables", "message"),
     [
         ([], "policy is not a table"),

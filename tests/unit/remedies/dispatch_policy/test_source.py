@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from typing import TYPE_CHECKING, Any
@@ -13,9 +14,10 @@ from agent_otel._internal import errors
 from agent_otel.remedies.dispatch_policy import source
 from agent_otel.remedies.dispatch_policy.source import PolicySource
 from agent_otel.remedies.dispatch_policy.values import has_forbidden
+from tests.rows import each_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 KEYS = "workflow, agent, tools, require, forbid, inject, approve"
@@ -23,16 +25,25 @@ KINDS = "is not a text, a number or a truth value, a list of them, or a table of
 ALLOWS = '[[rules]]\ntools = "{}"\n'
 
 
+@contextlib.contextmanager
+def _said_anew() -> Iterator[None]:
+    """Log each warning again, although it was logged before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(errors, "_said", set())
+        yield
+
+
 @pytest.fixture(autouse=True)
-def _said_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(errors, "_said", set())
+def _said_nothing() -> Iterator[None]:
+    with _said_anew():
+        yield
 
 
 def allows(policy: PolicySource, tool: str) -> bool:
     return policy.policy is not None and policy.policy.rule_for(None, None, tool) is not None
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "reason"),
     [
         (b"rules = [", "it is not TOML: at end of document"),
@@ -52,7 +63,7 @@ def allows(policy: PolicySource, tool: str) -> bool:
         (b"[[rules]]\ntools = 'a'\ninject = { t = 'secret' }", "rules[0].inject.t is not a table"),
         (b"[[rules]]\ntools = 'a'\ntools = 'b'", "it is not TOML: at end of document"),
     ],
-)  # fmt: skip
+around=_said_anew)  # fmt: skip
 def test_an_unreadable_file_denies_and_says_why(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, content: bytes, reason: str
 ) -> None:

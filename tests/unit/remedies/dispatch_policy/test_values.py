@@ -14,13 +14,14 @@ from agent_otel.remedies.dispatch_policy.values import (
     read_arguments,
     values_at,
 )
+from tests.rows import each_row
 
 deep: Any = "x"
 for _ in range(60):
     deep = [deep]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("arguments", "read"),
     [
         (None, {}),
@@ -33,7 +34,7 @@ def test_arguments_are_a_dictionary_or_json(arguments: object, read: dict[str, A
     assert read_arguments(arguments) == read
 
 
-@pytest.mark.parametrize(
+@each_row(
     "arguments",
     ['{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 2}}', "[1]", "1", "not json", '{"a": 1', ["a"], 7, "[" * 100_000],
 )
@@ -42,7 +43,7 @@ def test_other_arguments_cannot_be_read(arguments: object) -> None:
         read_arguments(arguments)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "allowed", "expected"),
     [
         ("acme", "acme", True),
@@ -72,7 +73,7 @@ def test_a_required_value_matches_by_type_and_value(value: object, allowed: Any,
     assert are_required(value, (wanted,)) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "forbidden", "expected"),
     [
         ("/etc/passwd", "/etc/*", True),
@@ -104,7 +105,7 @@ def test_a_forbidden_value_matches_in_every_form_of_it(value: object, forbidden:
     assert has_forbidden(value, (wanted,)) is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ({"force": True}, True),
@@ -126,7 +127,7 @@ class Options:
         self.__dict__.update(values)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("filters", "required", "forbidden"),
     [
         ({"owner": "acme"}, True, False),
@@ -158,7 +159,7 @@ def test_values_inside_an_argument(filters: object, required: bool, forbidden: b
     assert any(has_forbidden(value, (Glob("evil"),)) for value in coerced) is forbidden
 
 
-@pytest.mark.parametrize("filters", [deep, '{"owner": 1, "owner": "evil"}', "[" * 100_000])
+@each_row("filters", [deep, '{"owner": 1, "owner": "evil"}', "[" * 100_000])
 def test_what_is_inside_cannot_be_read(filters: object) -> None:
     with pytest.raises(UnreadableError):
         list(values_at({"filter": filters}, ("filter", "owner"), coerces=True))
@@ -169,7 +170,7 @@ def test_too_many_levels_cannot_be_compared() -> None:
         has_forbidden(deep, (1,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("glob", "text", "matches"),
     [
         ("", "", True),

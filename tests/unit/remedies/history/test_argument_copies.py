@@ -12,6 +12,7 @@ import pytest
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.views import Views
+from tests.rows import each_row
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def known(value: Any = WRITTEN) -> LargeArguments:
     return found
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "left"),
     [
         (json.dumps(WRITTEN), json.dumps(LEFT)),
@@ -75,7 +76,7 @@ def test_each_written_form(text: str, left: str) -> None:
         assert found == (both[1], len(both[0].encode()) - len(both[1].encode()))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         json.dumps({"content": LARGE + "!"}),  # not the same

@@ -15,13 +15,14 @@ from agent_otel.remedies import limits
 from agent_otel.remedies.dispatch_policy.gate import error_of
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.argument_marks import marked
+from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
 LARGE = 'print("字")\n' * 200  # 13 bytes a line
 MARK = "[argument removed: 2600 bytes]"
 WRITTEN = {"path": "a.py", "content": LARGE, "mode": 0o644}
 LEFT = {"path": "a.py", "content": MARK, "mode": 0o644}
-each_shape = pytest.mark.parametrize("shape", list(SHAPES))
+each_shape = each_row("shape", list(SHAPES))
 
 
 def history(shape: str = "chat", turns: int = 7, result: str = "done") -> list[Any]:
@@ -33,13 +34,13 @@ def arguments(messages: list[Any]) -> list[Any]:
     return [json.loads(call["function"]["arguments"]) for call in calls]
 
 
-@pytest.mark.parametrize("turns", [1, 2, 7, 12])
+@each_row("turns", [1, 2, 7, 12])
 def test_a_completed_call_is_compacted_at_once(turns: int) -> None:
     assert [LEFT] * turns == arguments(compact(history(turns=turns)))
 
 
 @each_shape
-@pytest.mark.parametrize(("calls", "copies"), [(1, 0), (5, 10), (20, 190)])
+@each_row(("calls", "copies"), [(1, 0), (5, 10), (20, 190)])
 @pytest.mark.shows("004.first_resend")
 def test_no_later_request_carries_what_a_call_has_written(shape: str, calls: int, copies: int) -> None:
     """One call per turn; request n carries the n - 1 calls before it: 10 copies in 5 requests, 190 in 20."""
@@ -101,7 +102,7 @@ def test_what_is_not_marked_stays_as_it_was_written() -> None:
     assert expected == compact(messages)[0]["tool_calls"][0]["function"]["arguments"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     ["", "{", "[]", f'"{"x" * 3000}"', f'{{"a": "{"x" * 3000}"', f'{{"a": "{"x" * 3000}",}}', f'{{"a" "{"x" * 3000}"}}',
      f'{{a: "{"x" * 3000}"}}', f'{{"a": "{"x" * 3000}"}} and more', "x" * 3000, '{"a":' * 3000],
@@ -112,7 +113,7 @@ def test_what_is_no_json_object_stays(text: str) -> None:
     assert messages[0] is compact(messages)[0]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "left"),
     [
         ("x" * 2000, "x" * 2000),
@@ -160,7 +161,7 @@ def test_a_call_in_flight_keeps_its_arguments() -> None:
     assert [WRITTEN, LEFT, WRITTEN] == arguments(compact(messages))[:3]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "placeholder",
     [
         "Tool call write with id call_0 did not complete - no result was recorded. It may have been cancelled.",
@@ -210,7 +211,7 @@ def test_ids_that_come_again_are_matched_by_occurrence() -> None:
     assert [LEFT, WRITTEN] == arguments(compact(twins))[:2]
 
 
-@pytest.mark.parametrize(("more", "left"), [(4, WRITTEN), (5, LEFT), (9, LEFT)])
+@each_row(("more", "left"), [(4, WRITTEN), (5, LEFT), (9, LEFT)])
 def test_a_result_that_comes_in_a_later_turn_changes_nothing_between_two_steps(more: int, left: Any) -> None:
     late = Asked("late", "write", WRITTEN, None)
     answer = {"role": "tool", "tool_call_id": "late", "content": "done"}

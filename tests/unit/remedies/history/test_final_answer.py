@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.types import LimitReached
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.remedies import limits
 from agent_otel.remedies.history.final_answer import is_due
 from agent_otel.remedies.result_ceiling import as_text
+from tests.rows import each_row
+
+if TYPE_CHECKING:
+    import pytest
 
 ANSWER = limits.answer(LimitReached("tool_calls", 3))
 TEXT = as_text(ANSWER)
@@ -57,14 +59,14 @@ HISTORIES: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", HISTORIES)
+@each_row("name", HISTORIES)
 def test_it_is_due_until_the_users_next_message(name: str) -> None:
     assert is_due(HISTORIES[name], MAXIMA)
     more = {"role": "user", "parts": [{"text": "more"}]} if "gemini" in name else {"role": "user", "content": "more"}
     assert not is_due([*HISTORIES[name], more], MAXIMA)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "content",
     [
         "found",

@@ -14,12 +14,13 @@ from agent_otel.remedies.history.references import references
 from agent_otel.remedies.history.trimmed_line import LineForm
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from agent_otel.remedies.history.views import Views
+from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
 LONG = "line of a file\n" * 20  # 300 bytes
 HEAD = " ".join(["line of a file"] * 10) + "…"  # 150 characters, the last of them a line's end
 TRIMMED = f"[trimmed 300 bytes] read: {HEAD}"
-each_shape = pytest.mark.parametrize("shape", list(SHAPES))
+each_shape = each_row("shape", list(SHAPES))
 
 
 def history(turns: int, result: str = LONG) -> list[Any]:
@@ -30,7 +31,7 @@ def contents(messages: list[Any]) -> list[Any]:
     return [message["content"] for message in messages if message["role"] == "tool"]
 
 
-@pytest.mark.parametrize(("turns", "trimmed"), [(0, 0), (1, 0), (6, 0), (7, 5), (11, 5), (12, 10), (16, 10), (17, 15)])
+@each_row(("turns", "trimmed"), [(0, 0), (1, 0), (6, 0), (7, 5), (11, 5), (12, 10), (16, 10), (17, 15)])
 @pytest.mark.shows("003.last_two_turns")
 def test_the_cut_moves_five_turns_at_a_time_and_leaves_the_last_two(turns: int, trimmed: int) -> None:
     assert [TRIMMED] * trimmed + [LONG] * (turns - trimmed) == contents(trim(history(turns)))
@@ -127,7 +128,7 @@ def test_documents_of_cohere_are_trimmed() -> None:
         assert trim(view) == view
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("begin", "status"),
     [
         ("", None),
@@ -196,7 +197,7 @@ def test_flags_of_errors() -> None:
     assert trim(langchain)[1]["content"].startswith("[trimmed 310 bytes] read error: HTTP 403: line")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("content", "expected"),
     [
         ("kept at claim://memory/run-1/call-9.", ["claim://memory/run-1/call-9"]),
@@ -373,8 +374,8 @@ def test_an_answer_without_an_id_is_the_first_open_call_of_its_tool() -> None:
     assert {"result": TRIMMED} == trim(messages)[1]["parts"][0]["functionResponse"]["response"]
 
 
-@pytest.mark.parametrize("wrong", [None, 7, "text", b"bytes", {"role": "user"}, object(), iter([])])
-@pytest.mark.parametrize("function", [trim, deduplicate, lambda messages: Views().of(messages)])
+@each_row("wrong", [None, 7, "text", b"bytes", {"role": "user"}, object(), iter([])])
+@each_row("function", [trim, deduplicate, lambda messages: Views().of(messages)])
 def test_what_is_no_sequence_of_messages(function: Any, wrong: Any) -> None:
     with pytest.raises(TypeError, match="messages must be a sequence of messages, not "):
         function(wrong)
@@ -424,7 +425,7 @@ FIRST = "The invoice of March was paid on the second of April."
 SECOND = "The invoice of April is open, and two reminders were sent."
 
 
-@pytest.mark.parametrize("shape", ["chat", "responses", "anthropic", "bedrock", "gemini"])
+@each_row("shape", ["chat", "responses", "anthropic", "bedrock", "gemini"])
 @pytest.mark.shows("003.deduplicated")
 def test_a_conversation_of_texts_without_ids_is_restored_once(shape: str) -> None:
     whole, user = talk(shape, FIRST, SECOND), said(shape, "user", "And then?")
@@ -437,7 +438,7 @@ def test_a_conversation_of_texts_without_ids_is_restored_once(shape: str) -> Non
     assert [*system, *whole, user] == deduplicate([*system, *whole, *copy.deepcopy([*system, *whole]), user])
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answers",
     [
         (FIRST, FIRST),  # the user asks the same twice

@@ -8,6 +8,7 @@ import pytest
 
 from agent_otel.remedies.history.views import Views
 from examples.systems.prompt_caches import AutomaticCache, MarkedCache, tokens
+from tests.rows import each_row
 from tests.unit.remedies.history.histories import reading, rendered
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ PROVIDERS: dict[str, tuple[Callable[[list[Any]], dict[str, Any]], type[Cache]]] 
     "anthropic": (anthropic, MarkedCache),
     "chat": (chat, AutomaticCache),
 }
-each_provider = pytest.mark.parametrize("name", list(PROVIDERS))
+each_provider = each_row("name", list(PROVIDERS))
 
 
 def run(name: str, views: Views | None, *, cached: bool = True) -> list[Sent]:

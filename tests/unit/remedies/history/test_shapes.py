@@ -15,6 +15,7 @@ from agent_otel.messages.fields import changed
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.trimming import trim
 from agent_otel.remedies.history.views import Views
+from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 
@@ -161,7 +162,7 @@ def test_a_change_shares_what_it_does_not_touch() -> None:
     assert made["a"][1] is value["a"][1]
 
 
-@pytest.mark.parametrize("kind", list(hostile.everything()))
+@each_row("kind", list(hostile.everything()))
 def test_no_code_of_a_hostile_message_runs(kind: str) -> None:
     hostile.ran.clear()
     value = hostile.everything()[kind]
@@ -173,7 +174,7 @@ def test_no_code_of_a_hostile_message_runs(kind: str) -> None:
     assert [] == hostile.ran
 
 
-@pytest.mark.parametrize("kind", list(hostile.everything()))
+@each_row("kind", list(hostile.everything()))
 def test_no_code_of_hostile_contents_runs(kind: str) -> None:
     value = hostile.everything()[kind]
     turn = rendered("langchain", [reading(0, "x" * 300, {"content": "y" * 3000})])

@@ -11,6 +11,7 @@ import pytest
 import agent_otel
 from agent_otel import settings
 from agent_otel.remedies.claim_check import policy
+from tests.rows import each_row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +84,7 @@ def test_the_old_part_is_one_pair_and_the_rest_is_untouched() -> None:
     assert _chat() == history
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("history", "pair"),
     [
         (
@@ -156,7 +157,7 @@ def _fails(_: str) -> str:
     raise RuntimeError("no model")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "fails",
     [_fails, lambda _: None, lambda _: " ", lambda text: text, lambda text: text * 2],
     ids=["raises", "nothing", "blank", "all", "more"],

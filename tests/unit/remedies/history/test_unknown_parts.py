@@ -6,12 +6,11 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any
 
-import pytest
-
 from agent_otel.messages.prompts import PROMPTING
 from agent_otel.remedies.history import final_answer, summarizer, summary_plan, summary_view, turns
 from agent_otel.remedies.history.summary_view import Summary
 from agent_otel.remedies.history.views import Views
+from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def lists(messages: list[Any]) -> Iterator[tuple[int, str]]:
                 yield at, key
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("shape", SHAPES)
 def test_a_part_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape: str) -> None:
     base = history(shape)
     expected = VIEWS.of(base).messages
@@ -105,7 +104,7 @@ def test_a_part_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape: s
                 assert made == expected, part
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("shape", SHAPES)
 def test_a_message_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape: str) -> None:
     base = history(shape)
     expected = VIEWS.of(base).messages
@@ -118,7 +117,7 @@ def test_a_message_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape
             assert not final_answer.is_due(given, {"tool_calls": 3})
 
 
-@pytest.mark.parametrize("shape", [shape for shape in SHAPES if shape in PROMPTING])
+@each_row("shape", [shape for shape in SHAPES if shape in PROMPTING])
 def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
     for message in MESSAGES:
         given = [*history(shape), message]
@@ -137,7 +136,7 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
         assert "so far" in json.dumps(made)
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@each_row("shape", SHAPES)
 def test_results_before_their_calls_and_ids_that_come_twice_are_no_reason_to_fail(shape: str) -> None:
     base = history(shape)
     twice = [*base, *copy.deepcopy(base)]

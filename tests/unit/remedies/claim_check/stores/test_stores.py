@@ -24,6 +24,7 @@ from agent_otel.remedies.claim_check.stores.index import Index, added, keys_in
 from agent_otel.remedies.claim_check.stores.key_value import KeyValueStore
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from tests.environments import ROOT
+from tests.rows import each_row
 from tests.system.engines import redis, s3, starting
 from tests.unit.remedies.claim_check.stores import contract
 from tests.unit.remedies.claim_check.stores.contract import Store
@@ -110,7 +111,7 @@ def test_contract_of_dapr(environment: Callable[[str], Environment], name: str) 
 # --- bad input and bad days ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("url", "said"),
     [
         ("", "not the URL of a store; known are memory:, file:, redis:, rediss:, unix:, s3:, gs:, az:, dapr:"),
@@ -315,7 +316,7 @@ def test_a_group_is_forgotten_whichever_processes_have_written_to_it(monkeypatch
     assert all(contract.is_missing(store.get, key) for key in keys)
 
 
-@pytest.mark.parametrize("value", [{}, {"base64": 1}, {"base64": "?"}])
+@each_row("value", [{}, {"base64": 1}, {"base64": "?"}])
 def test_a_value_of_another_program_is_an_error(value: dict[str, Any]) -> None:
     shared = AnyMemoryStore()
     store = KeyValueStore(shared)
