@@ -66,8 +66,9 @@ def texts(name: str, source: str) -> Iterator[str]:
 
 
 def found(text: str) -> list[tuple[str, str]]:
-    """Return the constructions of a text: the name of the pattern, and the words."""
-    return [(name, match[0].strip()) for name, rule in RULES.items() for match in rule.finditer(text)]
+    """Return the constructions of a text: the name of the pattern, and the line of the text."""
+    matches = [(name, match.start()) for name, rule in RULES.items() for match in rule.finditer(text)]
+    return [(name, text[:start].rpartition("\n")[2] + text[start:].partition("\n")[0]) for name, start in matches]
 
 
 def count(name: str, source: str) -> Count:
@@ -125,7 +126,7 @@ def main(arguments: list[str]) -> int:
             print(f"{counted.rate:6.1f}  {counted.constructions:4d} of {counted.words:6d} words  {path}")
         if "--show" in arguments:
             for part in texts(path.name, sources[path]):
-                print("".join(f"        {name}: {words}\n" for name, words in found(part)), end="")
+                print("".join(f"        {name}: {line.strip()}\n" for name, line in found(part)), end="")
     total = Count(sum(each.constructions for each in counts.values()), sum(each.words for each in counts.values()))
     print(f"{total.rate:6.1f}  {total.constructions:4d} of {total.words:6d} words")
     return int(total.rate > LIMIT)

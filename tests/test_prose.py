@@ -78,12 +78,12 @@ def test_a_changed_file_over_the_limit_may_not_become_worse(tmp_path: Path) -> N
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "page.md").write_text(PLAIN + ODD)
+    (tmp_path / "page.md").write_text(f"Title\n\n{PLAIN}\n{ODD}\nEnd\n")
     (tmp_path / "plain.py").write_text(f'"""{PLAIN}"""\n')
     (tmp_path / ".hidden").mkdir()
     (tmp_path / ".hidden" / "page.md").write_text(ODD)
     assert 1 == prose.main([str(tmp_path), "--show"])
     printed = capsys.readouterr().out
-    assert "stands: stand" in printed
+    assert f"stands: {ODD.strip()}\n" in printed
     assert ".hidden" not in printed
     assert 0 == prose.main([str(tmp_path / "plain.py")])
