@@ -23,7 +23,7 @@ pytest.register_assert_rewrite(
 )
 os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers a width, which tables of the command line follow
 
-# How long an example takes is the machine's business; hypothesis has a profile of its own where CI is set.
+# How long an example takes is the machine's business; hypothesis has another profile where CI is set.
 settings.register_profile("machine", deadline=None, suppress_health_check=(HealthCheck.too_slow,))
 if os.environ.get("CI") != "true":
     settings.load_profile("machine")
@@ -44,7 +44,7 @@ def environment() -> Callable[[str], Environment]:
 
 @pytest.fixture(scope="module")
 def forks(environment: Callable[[str], Environment], request: pytest.FixtureRequest) -> Iterator[Forks]:
-    """Return the children whose forks run the programs of a file; they end with it."""
+    """Return the children that run the programs of a file in forks. They end with the file."""
     made = Forks(environment, str(request.config.rootpath))
     with made.open:
         yield made
@@ -74,7 +74,7 @@ def skip(error: UnavailableError) -> NoReturn:
     pytest.skip(str(error))
 
 
-#: What fails most often runs first: the units, then the contract of a single carrier of each boundary, then the rest.
+#: The tests that fail most often run first: the units, then the contract of one carrier of each boundary, then the rest.
 _FIRST = (
     *("tests/test_", "tests/unit/", "tests/contract/frameworks/test_handwritten.py"),
     *("tests/contract/model_sdks/test_openai.py", "tests/contract/runtimes/test_celery.py"),
@@ -95,26 +95,26 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the loops over rows what was chosen."""
+    """Give the chosen rows to the loops over rows."""
     rows.only = config.getoption("--row")
 
 
 def pytest_collection() -> None:
-    """Let the garbage collector rest: what is collected of the tests stays, and to look through it takes seconds."""
+    """Disable the garbage collector: collected tests stay, and a collection takes seconds."""
     gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """Let it work again, on what the tests make."""
+    """Enable it again, for the objects that the tests make."""
     gc.freeze()
     gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # before items are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put first what is quick to fail; in CI, leave out what the weekly run and ``scripts/matrix`` have.
+    """Run tests that fail quickly first; in CI, leave out the tests of the weekly run and ``scripts/matrix``.
 
-    The files of the rest are mixed, in the same order each time: those that wait for a server run beside those that
+    The files of the rest are mixed, in the same order each time: tests that wait for a server run beside tests that
     compute.
     """
     weekly = environments.weekly()

@@ -118,7 +118,7 @@ def _product(tables: tuple[_Table, ...]) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _fresh(fixtures: dict[str, Any], stack: contextlib.ExitStack, number: int) -> dict[str, Any]:
-    """Return the fixtures of a row: those that remember something begin again."""
+    """Return the fixtures of a row: a fixture with a memory begins again."""
     made = dict(fixtures)
     if "monkeypatch" in made:
         made["monkeypatch"] = stack.enter_context(pytest.MonkeyPatch.context())

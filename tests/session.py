@@ -1,7 +1,7 @@
 """Runs the commands of ``scripts/test``, counts their processor time, and ends every process that they leave.
 
-`python tests/session.py COMMAND... [--- COMMAND...]` runs one command after the other until one fails. On Ctrl-C,
-SIGTERM or SIGHUP it kills the commands and all their descendants at once, also those in sessions of their own. Only the
+`python tests/session.py COMMAND... [--- COMMAND...]` runs the commands in order until one fails. On Ctrl-C,
+SIGTERM or SIGHUP it kills the commands and all their descendants at once, also in other sessions. Only the
 standard library is imported.
 """
 
@@ -37,7 +37,7 @@ def adopt_orphans() -> None:
 def descendants() -> dict[int, bool]:
     """Return the processes that this one and its children have started, and whether each still runs.
 
-    The main thread of a process may have ended before the others: it still has the children of the process then.
+    The main thread of a process may have ended before its other threads: it still has the children of the process then.
     """
     children: dict[int, list[int]] = {}
     runs: dict[int, bool] = {}
@@ -80,7 +80,7 @@ def _reap() -> None:
 
 
 class Session:
-    """A few commands, one after the other."""
+    """A few commands, in order."""
 
     def __init__(self) -> None:
         self.began = time.monotonic()
@@ -88,7 +88,7 @@ class Session:
 
     def run(self, command: list[str]) -> int:
         """Run a command and return its exit status, 128 and more for a signal."""
-        # A session of its own keeps Ctrl-C from the command: it would print tracebacks while it is killed.
+        # A separate session keeps Ctrl-C from the command: it would print tracebacks while it is killed.
         child = subprocess.Popen(command, start_new_session=True)
         self.group = child.pid
         status = self._wait(child.pid)
@@ -109,7 +109,7 @@ class Session:
             signal.signal(each, signal.SIG_IGN)
         killed = kill_descendants()
         if self.group:
-            with contextlib.suppress(ProcessLookupError, PermissionError):  # where there is no /proc
+            with contextlib.suppress(ProcessLookupError, PermissionError):  # without /proc
                 os.killpg(self.group, signal.SIGKILL)
         print(f"\nscripts/test: {signal.Signals(number).name}; ended {killed} processes", flush=True)
         self.report()

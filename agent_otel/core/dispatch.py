@@ -1,4 +1,4 @@
-"""A tool call at its controls: the data on which the policy and the limits decide, recorded or not."""
+"""A tool call at its controls: the data for the decision of the policy and the limits, recorded or not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Dispatch:
     injected: dict[str, Any] | None = None
     is_answered = False  # by the result of an earlier attempt of the step
     is_asked = False  # the policy has approved and prepared the same call further out
-    is_counted = False  # by the limits; a retry is no further call
+    is_counted = False  # by the limits; a retry is not another call
     is_gated = False  # the dispatch policy lets the call run
     is_readable = True
     name: str
@@ -45,7 +45,7 @@ class Dispatch:
     spot: Any = None
     #: The state of the execution; None without an execution.
     state: ExecutionState | None = None
-    #: The tool whose handler is about to run, where a middleware may have chosen another than the model's.
+    #: The tool that is about to run. A middleware may have replaced the tool that the model chose.
     tool: str | None = None
 
     def skip(self, reached: LimitReached) -> None:

@@ -1,4 +1,4 @@
-"""Registration of remedies, by which the core calls them without importing them.
+"""Registration of remedies. The core calls them without importing them.
 
 `agent_otel.integrations.preload` registers the factories. Without these, or with all settings off, no remedy acts.
 """
@@ -57,12 +57,12 @@ class SummaryVisit(Protocol):
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
-#: The number of last messages in the next request that a dialogue has added: they are no turn of the program.
+#: The number of last messages in the next request that a dialogue has added: they are not a turn of the program.
 added_messages: ContextVar[int] = ContextVar("agent_otel_added_messages", default=0)
 
 _UNDECIDED = object()
 
-#: Makes the remedies for results, on which the functions below call the methods of the same names.
+#: Makes the remedies for results. The functions below call their methods of the same names.
 make_result_remedies: Callable[[Settings], Any] | None = None
 make_request_remedies: Callable[[Settings], Any] | None = None
 make_dialogues: Callable[[Settings], Any] | None = None
@@ -200,7 +200,7 @@ async def askipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -
 
 
 def _decided(call: Dispatch, put: Any) -> Any:
-    """Return the answer of a call; deny one on which the policy could not decide."""
+    """Return the answer of a call; deny the call if the policy could not decide."""
     if put is not _UNDECIDED:
         return put
     if settings.current().tool_policy and not call.is_gated:
@@ -221,7 +221,7 @@ async def aapplied(record: Dispatch, reader: ToolReader, read: object, value: An
 def take_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
     """Wait for a slot where parallel calls queue; return None when the call runs without one.
 
-    ``enclosing`` is the running call whose handler makes this one.
+    ``enclosing`` is the running call that makes this one.
     """
     slot: Slot | None = _act("tool_call.queue", None, "take_turn", record, enclosing)
     return slot

@@ -49,19 +49,19 @@ current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", 
 class ToolInvocation(Dispatch):
     """A tool call while it runs; it is dropped when the call ends."""
 
-    # Defaults stand on the class: setting twenty attributes on every call would cost as much as sizing its result.
+    # Defaults are on the class: setting twenty attributes on every call would cost as much as sizing its result.
     #: Copies of the arguments and the result, where the program asks for content.
     captured: dict[str, Any] | None = None
     change: Change | None = None
     characters = 0
-    #: True when limits and payloads have counted the bytes that go on to the model.
+    #: True when limits and payloads have counted the bytes that the model gets.
     counted = False
     #: Layers and reasons of the truncations so far.
     cuts: tuple[tuple[str, str], ...] = ()
     failure: str | None = None
     finished = False
     followup: str | None = None
-    follows: str | None = None  # the tool whose result the call follows up
+    follows: str | None = None  # the tool of the result that the call follows up
     handed: int | None = None
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
     is_deferred = False  # by the framework, in the function around which the span is open
@@ -109,7 +109,7 @@ class ToolInvocation(Dispatch):
         self.agent, self.name, self.series = agent, name, series
         self.within = within = current_span()
         self.tracing = within is not None
-        #: The key of the state that the call continues, and the outermost run, which has totals and limits of its own.
+        #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
         self.place = place = execution_context.resolve(execution, None if within is INVALID_SPAN else within)
         self.run = None if execution_context.outermost.get() is None else execution_context.current_run()
         self.execution = place if self.run is None else self.run.id
@@ -246,7 +246,7 @@ class ToolInvocation(Dispatch):
                 and call.host is None
                 and (state is None or (state.carries is None and not state.context_bytes))
                 and execution_context.runtime.get() is None
-            ):  # no layer of its own
+            ):  # not a separate layer
                 self.known_budget = of_process.budget
             else:
                 self.known_budget = budget_of(state, self.out.settings, call)
@@ -346,7 +346,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 
 
 def keep(call: ToolInvocation) -> None:
-    """Keep the sizes, probe and span context of a result, by which the model boundary recognises it."""
+    """Keep the sizes, probe and span context of a result. The model boundary recognises the result by them."""
     if call.produced is None:
         return
     call_id = call.call.call_id

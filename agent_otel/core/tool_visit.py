@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Slot, ToolCall, ToolReader, ToolResult
 
-#: The module that sets the key by which a program suppresses instrumentation.
+#: The module of the key that suppresses instrumentation.
 _SUPPRESSING = "opentelemetry.instrumentation.utils"
 
 
@@ -67,7 +67,7 @@ def running() -> ToolInvocation | None:
 
 
 def running_handler() -> ToolInvocation | None:
-    """Return the call whose handler runs or is about to; None inside functions that the handler's body calls."""
+    """Return the call that runs or is about to run; None inside functions that the handler's body calls."""
     record = running()
     return None if record is None or unrecorded_in(record) is not None else record
 
@@ -75,7 +75,7 @@ def running_handler() -> ToolInvocation | None:
 class Visit(Controlled):
     """A wrapped function while it runs, as a context manager around the user's call.
 
-    It raises nothing of its own, and neither suppresses nor replaces an exception of the user's call.
+    It raises nothing itself, and neither suppresses nor replaces an exception of the user's call.
     """
 
     __slots__ = ("__weakref__", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot", "token")
@@ -190,7 +190,7 @@ class Visit(Controlled):
             errors.report_error("tool_call.finish")
 
     def _put_off(self) -> None:
-        """Leave the context, in which other calls may begin before the coroutine of this one is awaited."""
+        """Leave the context: other calls may begin in it before the coroutine of this one is awaited."""
         self.goes_on = False
         if self.record.span is not None:
             self.record.span.detach()
@@ -199,7 +199,7 @@ class Visit(Controlled):
 
 
 def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocation | None:
-    """Return the running call whose handler makes the call that begins here, or that ``token`` has made current."""
+    """Return the running call that makes the call that begins here, or that ``token`` has made current."""
     record = _current.get() if token is None else token.old_value
     return None if not isinstance(record, ToolInvocation) or record.finished or record.visit() is None else record
 
@@ -348,7 +348,7 @@ def is_suppressed() -> bool:
 
 
 def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit:
-    """Enter the function for which a running call waits, which calls its handler."""
+    """Enter the function that a running call waits for. It calls the handler."""
     current.awaits = None
     if current.raised or current.produced is not None:
         begin_again(current)
@@ -360,7 +360,7 @@ def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invo
 
 
 def _is_inside(reader: ToolReader, call: ToolCall, around: ToolCall) -> bool:
-    """Return true for a call that the body of a running tool makes, and that is no call of another agent."""
+    """Return true for a call that the body of a running tool makes, unless another agent makes it."""
     if _is_of_another_agent(call, around):
         return False
     return call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name})
@@ -372,7 +372,7 @@ def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:
 
 
 def _plain_call(call: ToolCall | None) -> ToolCall | None:
-    """Return a call whose name and ids are text; a name that is no text becomes ``_other``."""
+    """Return a call with a name and ids that are text; any other name becomes ``_other``."""
     if call is None:
         return None
     name, _, call_id, agent, execution, kind, _, _, _, _, _ = call  # a third of the cost of a star

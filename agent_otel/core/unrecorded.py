@@ -1,4 +1,4 @@
-"""Tool calls without a record: those that the body of a running tool makes, and those that cannot be measured."""
+"""Tool calls without a record: calls from the body of a running tool, and calls that cannot be measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unrecorded_in(record: ToolInvocation | None) -> Unrecorded | None:
 
 
 class Controlled:
-    """A visit of a wrapped function, on whose call the policy and the limits decide before it runs."""
+    """A visit of a wrapped function. The policy and the limits decide about the call before it runs."""
 
     __slots__ = ()
     reader: ToolReader
@@ -55,8 +55,8 @@ class Controlled:
 class Unrecorded(Controlled, Dispatch):
     """A wrapped function of a tool call without a record; also the stream of one that is a generator.
 
-    ``around`` is the running call whose body calls it. The policy and the limits decide about it as about any other
-    call, but its value goes to the code that has called it, and is no result. Where a call cannot be read, ``call`` is
+    ``around`` is the running call that makes it. The policy and the limits decide about it as about any other
+    call, but its value goes to the calling code, and is not a result. Where a call cannot be read, ``call`` is
     None, and a policy denies it.
     """
 
@@ -129,7 +129,7 @@ class Unrecorded(Controlled, Dispatch):
             metrics.limit_hit(attributes[semconv.LIMIT])
 
     def returned(self, *_: object) -> None:
-        """Do nothing: the running call has its slot, and its caller may handle what this one returns or raises."""
+        """Do nothing: the running call has its slot, and its caller may handle the return value or the exception."""
 
     async def araised(self, *_: object) -> None:
         """Do nothing."""
@@ -160,7 +160,7 @@ class Unrecorded(Controlled, Dispatch):
 
 
 def _contains(call: ToolCall, outer: Dispatch) -> bool:
-    """Return true when the arguments of a call are those of another, with more beside them, such as defaults."""
+    """Return true when a call has all arguments of another call, and perhaps more, such as defaults."""
     given, wanted = _named(call.arguments), _named(outer.call.arguments)
     wanted = {name: value for name, value in wanted.items() if name not in (outer.injected or {})}
     if not wanted.keys() <= given.keys():
@@ -169,7 +169,7 @@ def _contains(call: ToolCall, outer: Dispatch) -> bool:
 
 
 def _named(arguments: object) -> dict[str, Any]:
-    """Return arguments by their names; those that are no object under a name of no argument."""
+    """Return arguments by their names; a value that is not an object gets the name of no argument."""
     if is_text(arguments):
         try:
             arguments = json.loads(text(arguments) or "{}")

@@ -1,6 +1,6 @@
 """The wrappers, written once: sync, async and generators, with and without remedies.
 
-The user's call stands between a shielded "before" and a shielded "after"; same result, same exception object. A plain
+The user's call is between a shielded "before" and a shielded "after"; same result, same exception object. A plain
 function or method runs its wrapper by `as_function` or `as_method`, anything else by ``wrapt.FunctionWrapper``.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Reader = ToolReader | ModelReader | StepReader | Door
     Measured = Reader | RunReader | Hook | Injecting | InThread | Passing | Revising
 
-#: The visits that end behind a coroutine which a function returns that is not async itself.
+#: The visits that end after a coroutine that a sync function returns.
 _ENTERED_AGAIN = (Visit, Unrecorded)
 
 
@@ -107,7 +107,7 @@ def around(function: Callable[..., Any], reader: Measured) -> Any:
 
 
 def _exchanging(reader: ModelReader, exchange: Exchange, wrapped: Callable[..., Any], *, is_async: bool) -> Wrapper:
-    """Choose the wrapper of a function whose requests remedies may send further requests beside."""
+    """Choose the wrapper of a function that sends requests. Remedies may send more requests."""
     wrapper = _measuring(reader, wrapped)
     if handler.dialogues() is not None:
         wrapper = dialogues.answering(wrapper, reader, exchange, is_async=is_async)
@@ -147,7 +147,7 @@ def _entry_of(reader: Reader) -> Callable[..., Any]:
     if isinstance(reader, ModelReader):
         return handler.enter_model
     if isinstance(reader, StepReader):
-        from agent_otel.core import step_handler  # noqa: PLC0415 - what it loads, few programs need
+        from agent_otel.core import step_handler  # noqa: PLC0415 - few programs need the modules that it loads
 
         return step_handler.enter_step
     return _enter_door
@@ -157,10 +157,10 @@ def _enter_door(door: Door, invocation: Invocation) -> Any:
     return door.enter(invocation)
 
 
-def _around(  # noqa: PLR0913 - what differs between wrapped functions
+def _around(  # noqa: PLR0913 - the differences between wrapped functions
     reader: Any, enter: Callable[..., Any], *, watches: bool, queues: bool, skips: bool, remedies: bool
 ) -> Wrapper:
-    """Wrap a function; the value of one that ``watches`` may be a stream, which the visit goes on around.
+    """Wrap a function; if it ``watches``, its value may be a stream, and the visit continues in it.
 
     A tool call or a model request that ``queues`` waits for its turn. With ``skips`` a control may answer a tool call
     in place of the function, with ``remedies`` the returned value may be a replacement.
@@ -196,7 +196,7 @@ def _around(  # noqa: PLR0913 - what differs between wrapped functions
 
 
 async def _awaited(visit: Visit | Unrecorded, value: Awaitable[Any], invocation: Invocation) -> Any:
-    """Go on with a visit in a coroutine: a program has put a sync function around the framework's async one."""
+    """Continue a visit in a coroutine: a program has put a sync function around the framework's async one."""
     with visit:
         try:
             returned = await value

@@ -52,7 +52,7 @@ class Remedies:
         self._untouched_bytes = self._smallest_threshold()
 
     def _smallest_threshold(self) -> int:
-        """Return the bytes up to which a result passes by all remedies; -1 where one of them takes note of each."""
+        """Return the largest size in bytes that no remedy acts on; -1 if a remedy records every result."""
         takes_note = (self._gate, self._retried, self._limits)
         if any(one is not None for one in takes_note) or self._ceiling_bytes == AUTO:
             return -1
@@ -80,7 +80,7 @@ class Remedies:
         """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
 
         Raises:
-            ToolDeniedError: the policy denies a call whose result cannot be replaced.
+            ToolDeniedError: the policy denies a call, and its result cannot be replaced.
         """
         put = LEFT_ALONE
         if self._gate is not None and _dispatches(reader):
@@ -102,7 +102,7 @@ class Remedies:
         """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs.
 
         Raises:
-            ToolDeniedError: the tool is a generator, whose items no answer can replace.
+            ToolDeniedError: the tool is a generator. No answer can replace its items.
         """
         if self._limits is None or call.execution is None or reader.station != PRODUCED or not call.is_readable:
             return LEFT_ALONE
@@ -135,7 +135,7 @@ class Remedies:
         setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
 
     def applied(self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
-        """Return the value itself, or the replacement that goes on to the model."""
+        """Return the value itself, or the replacement for the model."""
         if self._passes_by(record, reader):
             return value
         if self._gate is not None:
@@ -197,7 +197,7 @@ class Remedies:
         return max(self._claim_bytes, record.call.offloads_above)
 
     def _most_bytes(self, record: ToolInvocation) -> int:
-        """Return the bytes up to which the exact size of a result is read."""
+        """Return the largest size in bytes that is measured exactly."""
         claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(record)
         return _MARGIN * max(claimed_from, self._ceiling(record) or 0)
 
@@ -244,7 +244,7 @@ class Remedies:
         return put
 
     def _count(self, record: ToolInvocation, read: object) -> None:
-        """Count the text that goes on to the model, for the limits and for the payload that will carry it."""
+        """Count the text that the model gets, for the limits and for the payload that will carry it."""
         size = read_size(record)
         record.counted = True
         if record.execution is None and self._limits is not None:
@@ -286,7 +286,7 @@ def _dispatches(reader: ToolReader) -> bool:
 
 
 def _size(record: ToolInvocation, reader: ToolReader) -> Size | None:
-    """Return the size of what a remedy acts on: at an outer function alone, what the framework has left of a result."""
+    """Return the size that a remedy acts on: at an outer function alone, the size that the framework has left."""
     size = read_size(record)
     if not reader.is_alone or size is None or record.handed is None or record.handed >= size.bytes:
         return size

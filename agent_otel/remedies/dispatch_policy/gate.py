@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from agent_otel.remedies.dispatch_policy.rules import Rule, Source, ToolPolicy
     from agent_otel.remedies.dispatch_policy.source import PolicySource
 
-    #: Calls a function of the program, and returns what that returns.
+    #: Calls a function of the program, and returns its value.
     Run = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _HINTS: Final = {
@@ -176,7 +176,7 @@ def _workflow() -> str | None:
 
 
 def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
-    """Return the arguments that the handler is about to get: a middleware may have changed those of the model."""
+    """Return the arguments that the handler is about to get: a middleware may have changed the model's arguments."""
     call = reader.call(invocation)
     try:
         return read_arguments(None if call is None else call.arguments)
@@ -283,7 +283,7 @@ def error_of(tool: str, denial: Denial) -> dict[str, Any]:
 
 
 def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> tuple[object, Any]:
-    """Return what was read and the value to hand on, both without injected values."""
+    """Return the result and the value to hand on, both without injected values."""
     raw = raw_of(read)
     if not record.injected or reader.replace is None or raw.text is None:
         return read, value
