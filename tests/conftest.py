@@ -74,7 +74,7 @@ def skip(error: UnavailableError) -> NoReturn:
     pytest.skip(str(error))
 
 
-#: The tests that fail most often run first: the units, then the contract of one carrier of each boundary, then the rest.
+#: The tests that fail most often run first: the units, the contract of one carrier of each boundary, then the rest.
 _FIRST = (
     *("tests/test_", "tests/unit/", "tests/contract/frameworks/test_handwritten.py"),
     *("tests/contract/model_sdks/test_openai.py", "tests/contract/runtimes/test_celery.py"),

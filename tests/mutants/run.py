@@ -47,6 +47,8 @@ def prepare(room: str) -> None:
         "do_not_mutate_patterns": [r"_?log\w*\.(debug|info|warning|error|exception)\("],
         "pytest_add_cli_args": ["-p", "tests.mutants.plugin", "-p", "no:xdist", "-p", "no:cacheprovider"],
         "pytest_add_cli_args_test_selection": [f"tests/unit/{room}"],
+        # Tests may leave state in their process: each run begins in a new one.
+        "process_isolation": "forkserver",
         "track_dependencies": False,
         "use_git_change_detection": False,
     }
