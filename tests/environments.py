@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,6 +38,8 @@ AS_INSTALLED = ("bare", "bare-3.13", "bare-newest", "bundle", "free-threaded", "
 #: import hook would be asked for this import.
 COLLECTS_LESS = "import gc; gc.set_threshold(50_000, 20, 100)\n"
 COLLECTS_LESS_FILE = "0_collects_less.pth"
+#: Bytes that have to be free before an environment is made: the largest one, with what is downloaded for it.
+FREE = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -158,13 +161,34 @@ def environment(name: str) -> Environment:
     with interpreters.lock(FOLDER / f"{folder.name}.lock"):
         stamp = folder / "made-from"
         if not (stamp.exists() and stamp.read_text() == digest):
-            make(folder, interpreter, *requirements)
-            [packages] = folder.glob("lib/python*/site-packages")
-            if line:
-                packages.joinpath(COLLECTS_LESS_FILE).write_text(line)
-            bytecode.share(packages, FOLDER)
-            stamp.write_text(digest)
+            _check_space(folder)
+            shutil.rmtree(folder, ignore_errors=True)  # uv clears nothing but an environment
+            with _whole(folder):
+                make(folder, interpreter, *requirements)
+                [packages] = folder.glob("lib/python*/site-packages")
+                if line:
+                    packages.joinpath(COLLECTS_LESS_FILE).write_text(line)
+                bytecode.share(packages, FOLDER)
+                stamp.write_text(digest)
     return Environment(name, folder)
+
+
+def _check_space(folder: Path) -> None:
+    """Raise UnavailableError if the disk is too full for an environment."""
+    free = shutil.disk_usage(FOLDER).free
+    if free < FREE:
+        said = f"{folder} was not made: {free >> 20} MB of the disk are free, and {FREE >> 20} MB are needed"
+        raise UnavailableError(said, obtainable=True)
+
+
+@contextlib.contextmanager
+def _whole(folder: Path) -> Iterator[None]:
+    """Remove an environment that could not be made to its end."""
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def make(folder: Path, interpreter: Path, *requirements: str) -> Environment:
@@ -177,12 +201,17 @@ def make(folder: Path, interpreter: Path, *requirements: str) -> Environment:
 
 
 def uv(*command: str) -> None:
-    """Run uv quietly in the checkout; raise UnavailableError with what it said when it fails."""
+    """Run uv quietly in the checkout. If that fails, run it on its cache; raise UnavailableError if that fails, too."""
     beside = Path(sys.executable).parent / "uv"
     program = str(beside) if beside.exists() else "uv"
-    done = subprocess.run((program, *command, "--quiet"), cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
+    quiet = (program, *command, "--quiet")
+    done = _run(quiet)
+    if done.returncode and _run((*quiet, "--offline")).returncode:
         raise UnavailableError(f"uv {command[0]} failed: {done.stderr.strip()[-2000:]}", obtainable=True)
+
+
+def _run(command: Sequence[str]) -> CompletedProcess[str]:
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def rows() -> dict[str, Any]:
