@@ -20,6 +20,7 @@ pytest.register_assert_rewrite(
     *(f"tests.contract.{name}" for name in ("suite", "delivery", "composition")),
     *(f"tests.contract.{folder}.suite" for folder in ("remedies", "runtimes", "stores")),
     "tests.system.coexistence.beside",
+    "tests.unit.measure.hostile",
 )
 os.environ.pop("COLUMNS", None)  # pytest-xdist gives its workers a width, which tables of the command line follow
 

@@ -926,7 +926,7 @@ def test_what_is_read_beside_a_call(door: str, kind: str) -> None:
         (hook.after or hook.before)(Invocation(instance, args, kwargs), *outcome)
 
 
-@each_row("door", list(TOOL_READERS))
+@each_row("door", list(TOOL_READERS), around=hostile.untouched)
 def test_an_exception(door: str) -> None:
     reader = TOOL_READERS[door]
     for read in (reader.is_control_flow, reader.failure_text):
