@@ -17,6 +17,7 @@ RULES = {
         "subject_max_length": 72,
         "allow_wip_commits": False,
         "allow_empty_commits": False,
+        "allow_fixup_commits": False,
     }
 }
 
@@ -41,7 +42,8 @@ def faults_since(base: str, root: Path) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Check the message in a file, or every commit after the base; return 1 if one has a fault."""
     if arguments:
-        found = faults(Path(arguments[0]).read_text(encoding="utf-8"))
+        message = Path(arguments[0]).read_text(encoding="utf-8")
+        found = [] if message.startswith(("fixup! ", "squash! ", "amend! ")) else faults(message)
     elif has_base():
         found = faults_since(BASE, ROOT)
     else:

@@ -30,6 +30,7 @@ SUBJECTS = {
     "fix (payload): report the smallest cap": True,
     "fix(payload) report the smallest cap": True,
     "fix(payload):": True,
+    "fixup! fix(payload): report the smallest cap": True,
     "WIP: report the smallest cap": True,
 }
 
@@ -73,6 +74,8 @@ def test_no_git(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
 def test_a_message_in_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     message = tmp_path / "COMMIT_EDITMSG"
     message.write_text("feat: count results\n\nThe body.\n# Please enter the commit message\n")
+    assert 0 == commits.main([str(message)])
+    message.write_text("fixup! feat: count results\n")  # a later rebase folds it
     assert 0 == commits.main([str(message)])
     message.write_text("Count results\n")
     assert 1 == commits.main([str(message)])
