@@ -18,16 +18,15 @@ from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import runtimes, stores
+from agent_otel.integrations.frameworks import agno, openai_agents
 from agent_otel.integrations.hooks import Family, Hook
 from agent_otel.integrations.runtimes import (
-    agno_sessions,
     azure_durable,
     celery,
     hatchet,
     inngest,
     langgraph,
-    langgraph_postgres,
-    openai_agents_sessions,
+    langgraph_aws,
     prefect,
     restate,
 )
@@ -72,14 +71,14 @@ def _agno_saved(value: Any) -> None:
     run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
     transfer.bytes = 10**9
     for given in (run, value):
-        _after(agno_sessions.saved, Invocation(None, (given, value), {}, transfer), None, _error())
+        _after(agno.saved, Invocation(None, (given, value), {}, transfer), None, _error())
 
 
 def _agno_read(value: Any) -> None:
     run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
     transfer.bytes = 10**9
     for session in (_space(runs=[run, value]), value):
-        _after(agno_sessions.read, Invocation(None, (value,), {}, transfer), session, None)
+        _after(agno.read, Invocation(None, (value,), {}, transfer), session, None)
 
 
 def _celery_encoded(value: Any) -> None:
@@ -105,7 +104,7 @@ def _langgraph_serialized(value: Any) -> None:
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
         _held.append(langgraph.open_saving.enter(langgraph._Saving(None)))
-        _before(langgraph_postgres.inlined, Invocation(None, (given,), {}))
+        _before(langgraph_aws.inlined, Invocation(None, (given,), {}))
 
 
 def _saving(value: Any) -> tuple[Any, Any]:
@@ -168,15 +167,15 @@ def _openai_agents_added(value: Any) -> None:
     transfer = stores.Transfer()
     transfer.bytes = 10**9
     for error in (None, _error()):
-        _after(openai_agents_sessions.added, Invocation(session, (value,), {}, transfer), None, error)
-        _after(openai_agents_sessions.added, Invocation(session, ([value],), {}, transfer), None, error)
+        _after(openai_agents.added, Invocation(session, (value,), {}, transfer), None, error)
+        _after(openai_agents.added, Invocation(session, ([value],), {}, transfer), None, error)
 
 
 def _openai_agents_read(value: Any) -> None:
     session = _space(session_id="s", session_settings=None)
     transfer = stores.Transfer()
     transfer.bytes = 10**9
-    _after(openai_agents_sessions.read, Invocation(session, (), {}, transfer), [value], None)
+    _after(openai_agents.read, Invocation(session, (), {}, transfer), [value], None)
 
 
 def _prefect_task(_: Any) -> None:

@@ -7,6 +7,7 @@ its items. Exceptions become a status; the exception itself is available where t
 
 from __future__ import annotations
 
+import json
 import sys
 from contextlib import suppress
 from contextvars import ContextVar
@@ -15,22 +16,82 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_text, properties, text, traceback_of
-from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks.agno_ids import IDS
-from agent_otel.integrations.frameworks.agno_runs import CALLS, RUNS_AND_SESSIONS
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, listed, properties, text, traceback_of
+from agent_otel.core.types import (
+    PRODUCED,
+    AgentRun,
+    Invocation,
+    Replacement,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations import stores
 from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.left_results import AroundVisit
 from agent_otel.integrations.reader_functions import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.semconv import TOOL_ERROR
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from types import TracebackType
 
     from typing_extensions import Self
+
+
+IDS = Site(
+    Candidate("agno.utils.message", Wrap("reformat_tool_call_ids", "reformatted")),
+    minimum="2.6",
+)
+
+_FUNCTION = "agno.tools.function"
+_BESIDE = (Wrap("log_exception", "logged"), Wrap("FunctionCall._build_entrypoint_args", "building"))
+# OpenTelemetry's instrumentor leaves `execute` alone where another package has wrapped it.
+CALLS = Site(
+    Candidate(_FUNCTION, Wrap("FunctionCall._execute", "execute"), Wrap("FunctionCall._aexecute", "execute"), *_BESIDE),
+    Candidate(_FUNCTION, Wrap("FunctionCall.execute", "execute"), Wrap("FunctionCall.aexecute", "execute"), *_BESIDE),
+)
+# The functions behind a run and behind its continuation, inside of the methods that other instrumentations wrap.
+_BEHIND = tuple(
+    Wrap(target, "dispatched")
+    for target in ("run_dispatch", "arun_dispatch", "continue_run_dispatch", "acontinue_run_dispatch")
+)
+_SINCE = "3.1"
+
+# Agno: sessions that ``SqliteDb`` and ``AsyncSqliteDb`` keep. Each run is a row that is appended, and the next run of
+# its session begins with all of them. The bytes are those of the JSON texts that the database gets.
+
+
+def _database(module: str, name: str) -> Site:
+    methods = (
+        ("upsert_run", "saved"),
+        ("get_session", "read"),
+        ("_get_session_run_rows", "rows"),
+        ("_get_session_runs_data", "runs"),
+    )
+    wraps = (Wrap(f"{name}.{method}", hook) for method, hook in methods)
+    return Site(Candidate(f"agno.db.sqlite.{module}", *wraps), minimum=_SINCE)
+
+
+SESSIONS = (
+    Site(Candidate("agno.db.utils", Wrap("json_serializer", "encoded")), minimum=_SINCE),
+    _database("sqlite", "SqliteDb"),
+    _database("async_sqlite", "AsyncSqliteDb"),
+)
+RUNS_AND_SESSIONS = (
+    Site(
+        Candidate("agno.agent._run", *_BEHIND),
+        Candidate("agno.agent.agent", Wrap("Agent.run", "run"), Wrap("Agent.arun", "run")),
+    ),
+    Site(
+        Candidate("agno.team._run", *_BEHIND),
+        Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")),
+    ),
+    *SESSIONS,
+)
 
 
 ENTRY = Integration(
@@ -231,3 +292,94 @@ execute = Door(_enter)
 logged = Hook(_log)
 building = Injecting(_build)
 message = Hook(_message)
+
+# Ids of agno's tool calls in model requests. The framework keeps the id of the item where OpenAI's Responses go by
+# the id of the call, and writes other ids for a provider that does not take those of the model which asked for the
+# calls.
+
+
+def _reformatted(invocation: Invocation, sent: Any, _: BaseException | None) -> None:
+    goes_by_call = text(invocation.arg(1, "provider")) == "openai_responses"
+    for kept, written in zip(listed(invocation.arg(0, "messages")), listed(sent), strict=False):
+        for call, renamed in zip(_calls(kept), _calls(written), strict=False):
+            sent_id = text(renamed.get("call_id")) if goes_by_call else None
+            handler.call_renamed(call.get("id"), sent_id or renamed.get("id"))
+
+
+def _calls(message: Any) -> list[dict[str, Any]]:
+    return [fields(call) for call in listed(fields(message).get("tool_calls"))]
+
+
+reformatted = Hook(after=_reformatted)
+# Make a span of each run.
+_ALSO_TRACED_BY = (
+    "openinference.instrumentation.agno:AgnoInstrumentor",
+    "opentelemetry.instrumentation.agno:AgnoInstrumentor",
+    "opentelemetry.instrumentation.genai.agno:AgnoInstrumentor",
+)
+
+# Runs of agno's agents and teams, and where its tool calls are read.
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    return _of(invocation.instance, invocation)
+
+
+def _dispatched(invocation: Invocation) -> AgentRun:
+    agent = invocation.arg(0, "agent")
+    return _of(invocation.kwargs.get("team") if agent is None else agent, invocation)
+
+
+def _of(agent: Any, invocation: Invocation) -> AgentRun:
+    session = text(invocation.kwargs.get("session_id")) or text(getattr(agent, "session_id", None))
+    return AgentRun(text(getattr(agent, "name", None)), session)
+
+
+run = RunReader(_run, also_traced_by=_ALSO_TRACED_BY)
+dispatched = RunReader(_dispatched, also_traced_by=_ALSO_TRACED_BY)
+
+_RUNTIME = "agno"
+
+
+def _saved(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    size = invocation.state.bytes
+    if size:
+        run, session = invocation.arg(0, "run"), text(invocation.arg(1, "session_id"))
+        stores.report(_RUNTIME, session, STATE, size, [_parts(run)], error=error, is_appended=True)
+
+
+def _read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
+    """Report the session that a run begins with; a read of a part of it is no payload."""
+    size = invocation.state.bytes
+    if size and error is None and invocation.arg(4, "runs_limit") is None and stores.in_run():
+        value = [_parts(run) for run in listed(getattr(session, "runs", None))]
+        stores.report(_RUNTIME, text(invocation.arg(0, "session_id")), HISTORY, size, value)
+
+
+def _parts(run: Any) -> dict[str, Any]:
+    """Return the parts of a run that hold results; all its fields are more paths than are counted by name."""
+    known = fields(run)
+    return {name: known.get(name) for name in ("messages", "tools", "content")}
+
+
+def _encoded(_: Invocation, value: Any, error: BaseException | None) -> None:
+    if error is None:
+        stores.add(value)
+
+
+def _rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
+    for _, data in listed(rows) if error is None else ():
+        stores.add(data, is_read=True)
+
+
+def _runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
+    """Add the bytes of runs that come from `json.loads`, and were written as `json.dumps` writes by default."""
+    for run in listed(runs) if error is None and stores.is_reading() else ():
+        stores.add(json.dumps(run), is_read=True)
+
+
+saved = Hook(stores.begin, _saved, within=stores.open_transfer)
+read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
+encoded = Hook(after=_encoded)
+rows = Hook(after=_rows)
+runs = Hook(after=_runs)

@@ -14,34 +14,39 @@ import sys
 import traceback
 from contextvars import ContextVar
 from types import FrameType, FunctionType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, listed, reworded, text, traceback_of
+from agent_otel._internal import signatures
+from agent_otel._internal.errors import guarded
+from agent_otel.core import handler, remedy_hooks
+from agent_otel.core.plain import fields, is_dict, is_empty, is_named, listed, reworded, text, traceback_of
 from agent_otel.core.types import (
     NOT_HERE,
     PRODUCED,
     AgentRun,
     Exchange,
+    Invocation,
     ModelReader,
     ModelRequest,
+    Replacement,
     RunReader,
     ToolCall,
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.frameworks.dspy_native_calls import CALLS
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Door, Hook
 from agent_otel.integrations.model_sdks.openai import chat
-from agent_otel.integrations.reader_functions import inject_by_name, raises_within
+from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from agent_otel.core.types import Invocation, Replacement
 
-_LAST = "frameworks.dspy_last_request"
+CALLS = Site(
+    Candidate("dspy.adapters.types.tool", Wrap("ToolCalls.ToolCall.execute", "execute")),
+)
+
 ENTRY = Integration(
     "dspy",
     distribution="dspy",
@@ -75,11 +80,9 @@ ENTRY = Integration(
                 Wrap("ReAct._call_with_potential_trajectory_truncation", "step"),
                 Wrap("ReAct._async_call_with_potential_trajectory_truncation", "step"),
             ),
-            adapter=_LAST,
         ),
         Site(
             Candidate("dspy.predict.predict", Wrap("Predict.__call__", "predict"), Wrap("Predict.acall", "predict")),
-            adapter=_LAST,
         ),
     ),
 )
@@ -223,3 +226,134 @@ def _before_formatting(invocation: Invocation) -> None:
 
 
 formatting = Hook(_before_formatting)
+
+_INPUTS: Final = {"history", "tools"}
+_SUBMIT: Final = {"tool_choice": {"type": "function", "function": {"name": "submit"}}, "reasoning_effort": None}
+
+# The end of DSPy's agents at a limit of tool calls: they go on to the request with which they end anyway. ``ReAct``
+# asks for the answer in a request of its own, behind its loop. ``ReActV2`` asks in the same request as before for a
+# call of its tool ``submit``, now as the only one.
+
+
+class _Finished:
+    """A module that ends the loop of ``ReAct``, in the place of the one that asks a model what to do next."""
+
+    def __call__(self, **_: Any) -> Any:
+        made = {"next_thought": "", "next_tool_name": "finish", "next_tool_args": {}}
+        return sys.modules["dspy"].Prediction(**made)
+
+    async def acall(self, **_: Any) -> Any:
+        """Return the same."""
+        return self()
+
+
+def _before_step(invocation: Invocation) -> None:
+    """End the loop whose last tool call was above a limit."""
+    trajectory = fields(invocation.arg(1, "trajectory"))
+    if not trajectory or invocation.arg(0, "module") is not invocation.instance.react:
+        return
+    if remedy_hooks.last_note([trajectory[next(reversed(trajectory))]]) is not None:
+        invocation.put(0, "module", _Finished())
+
+
+def _before_predict(invocation: Invocation) -> None:
+    """Leave the tool for the answer, where the model has just read that a call was above a limit.
+
+    With an input of the program beside the history, a new question begins.
+    """
+    given = invocation.kwargs
+    if given.keys() != _INPUTS:
+        return
+    note = remedy_hooks.last_note([text(value) for value in _results(given["history"])])
+    tools = [tool for tool in listed(given["tools"]) if text(tool.name) == "submit"]
+    if note is None or not tools:
+        return
+    signature = invocation.instance.signature
+    told = signature.with_instructions(f"{signature.instructions}\n\n{note}")
+    invocation.kwargs = {**given, "tools": tools, "signature": told, "config": _SUBMIT}
+
+
+def _results(history: Any) -> Iterator[Any]:
+    """Return the results of the last event of a history."""
+    events = listed(history.messages) if is_named(history, "History") else ()
+    calls = fields(events[-1]).get("tool_calls") if events else None
+    results = getattr(calls, "tool_call_results", None)
+    for result in listed(getattr(results, "tool_call_results", ())):
+        yield result.value
+
+
+step = Hook(_before_step)
+predict = Hook(_before_predict)
+
+# DSPy's native tool calls, which a program executes with ``call.execute()``. The function runs without its tool.
+# Where the program passes no functions, the framework takes one of the caller's variables. Its caller is a frame of
+# this package then, so that the function is found here and passed on.
+
+
+def _caller() -> FrameType | None:
+    """Return the innermost frame that is of no module of this package."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and (text(frame.f_globals.get("__name__")) or "").startswith("agent_otel."):
+        frame = frame.f_back
+    return frame
+
+
+def _function(invocation: Invocation) -> Any:
+    """Return the function that the call is about to run; None without one."""
+    name, functions = text(invocation.instance.name) or "", invocation.arg(0, "functions")
+    if is_dict(functions):
+        return fields(functions).get(name)
+    if functions is not None:
+        tools = map(fields, listed(functions))
+        return next((tool.get("func") for tool in tools if text(tool.get("name")) == name), None)
+    frame = _caller()
+    if frame is None:
+        return None
+    found = frame.f_locals.get(name)
+    return frame.f_globals.get(name) if is_empty(found) else found
+
+
+@guarded("dspy.function")
+def _pass_on(invocation: Invocation) -> None:
+    """Pass on one of the caller's functions; an empty dictionary where there is none of that name."""
+    if invocation.arg(0, "functions") is None:
+        function = _function(invocation)
+        invocation.put(0, "functions", {} if function is None else {text(invocation.instance.name): function})
+
+
+def _native_call(invocation: Invocation) -> ToolCall | None:
+    asked = invocation.instance
+    return None if _function(invocation) is None else ToolCall(asked.name, asked.args, text(asked.id))
+
+
+def _native_replace(_: Any, __: Replacement, ___: Invocation) -> Any:
+    """Return no replacement: the program computes with the result."""
+    return NOT_HERE
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments behind those of the model."""
+    name, function = text(invocation.instance.name), _function(invocation)
+    invocation.put(0, "functions", {name: lambda **arguments: function(**{**arguments, **values})})
+    return True
+
+
+_cause = cause_behind("RuntimeError")  # which the framework makes of the function's own exception
+_executed = ToolReader(
+    PRODUCED,
+    _native_call,
+    ToolResult,
+    is_refusal=raises_within("dspy", "TypeError", cause=_cause),
+    cause=_cause,
+    replace=_native_replace,
+    parameters=lambda invocation: signatures.parameter_names(_function(invocation)),
+    inject=_inject,
+)
+
+
+def _enter(invocation: Invocation) -> handler.Visit | handler.Unrecorded | None:
+    _pass_on(invocation)
+    return handler.enter_tool(_executed, invocation)
+
+
+execute = Door(_enter)

@@ -6,30 +6,79 @@ With Gemini its ids of calls are its own: they never reach the model, which know
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import json
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, is_named, listed, sole, text
+from agent_otel.core.plain import fields, is_dict, is_named, is_text, listed, sole, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
     PRODUCED,
     AgentRun,
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    Replacement,
     RunReader,
     ToolCall,
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook, Passing
+from agent_otel.integrations import stores
+from agent_otel.integrations.hooks import Family, Hook, Passing
 from agent_otel.integrations.reader_functions import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.runtimes.google_adk_sessions import SESSIONS
+from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
-    from agent_otel.core.types import Invocation, Replacement
+
+SESSIONS = (
+    Site(
+        Candidate(
+            "google.adk.sessions.database_session_service",
+            Wrap("DatabaseSessionService.append_event", "appended"),
+            Wrap("DatabaseSessionService.get_session", "read"),
+        ),
+        minimum="2.10",
+    ),
+    Site(
+        Candidate(
+            "google.adk.sessions.sqlite_session_service",
+            Wrap("SqliteSessionService.append_event", "appended"),
+            Wrap("SqliteSessionService.get_session", "read"),
+            Wrap("Event.model_dump_json", "bound"),
+            Wrap("Event.model_validate_json", "validated"),
+        ),
+        minimum="2.10",
+    ),
+    Site(
+        Candidate(
+            "google.adk.sessions.vertex_ai_session_service",
+            Wrap("VertexAiSessionService.append_event", "appended"),
+            Wrap("VertexAiSessionService.get_session", "read"),
+        ),
+        minimum="2.10",
+    ),
+    Site(
+        Candidate("google.genai._api_client", Wrap("BaseApiClient._async_request_once", "requested")),
+        minimum="2.10",
+        beside=("google.adk.utils.vertex_ai_utils",),  # which that service imports
+    ),
+    Site(
+        Candidate(
+            "google.adk.sessions.schemas.shared",
+            Wrap("DynamicJSON.process_bind_param", "bound"),
+            Wrap("DynamicJSON.process_result_value", "result"),
+        ),
+        minimum="2.10",
+    ),
+)
 
 ENTRY = Integration(
     "google-adk",
@@ -76,7 +125,6 @@ ENTRY = Integration(
         # The code of a model's answer.
         Site(
             Candidate("google.adk.code_executors.base_code_executor", Wrap("BaseCodeExecutor.__init__", "executors")),
-            adapter="frameworks.google_adk_code",
         ),
         Candidate("google.adk.runners", Wrap("Runner.run_async", "agent_run")),
         # The answers of error callbacks, for remedies.
@@ -89,7 +137,6 @@ ENTRY = Integration(
         # The agent of the request that the provider's SDK sends.
         Site(
             Candidate("google.adk.flows.llm_flows.base_llm_flow", Wrap("BaseLlmFlow._call_llm_async", "request")),
-            adapter="model_sdks.google_adk",
         ),
         *SESSIONS,
     ),
@@ -222,3 +269,121 @@ def _run(invocation: Invocation) -> AgentRun:
 
 
 agent_run = RunReader(_run)
+
+_NAME = "execute_code"
+
+# Google's Agent Development Kit: the code in a model's answer, which a code executor of the agent runs. The model
+# calls no tool for it; each run is a call of ``execute_code``. The executors are classes that a program may write
+# itself. What Gemini runs (``BuiltInCodeExecutor``) passes none of them.
+
+
+def _code_call(invocation: Invocation) -> ToolCall:
+    context, given = invocation.arg(0, "invocation_context"), invocation.arg(1, "code_execution_input")
+    return ToolCall(_NAME, {"code": given.code}, agent=context.agent.name, execution=context.session.id)
+
+
+def _result(value: Any) -> ToolResult:
+    """Read what the code has written; the model gets its errors alone where there are any."""
+    known = fields(value)
+    if text(known.get("stderr")):
+        return ToolResult(known["stderr"], error_type=TOOL_ERROR)
+    return ToolResult(known.get("stdout"))
+
+
+def _code_replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into a result; a skipped run has none."""
+    if value is None:
+        made = sys.modules["google.adk.code_executors.code_execution_utils"].CodeExecutionResult
+        return made(stderr=replacement.text)
+    return dataclasses.replace(value, **{"stderr" if text(fields(value).get("stderr")) else "stdout": replacement.text})
+
+
+def _methods(executor: Any) -> Iterator[tuple[type, str, ToolReader]]:
+    yield type(executor), "execute_code", run
+
+
+run = ToolReader(PRODUCED, _code_call, _result, replace=_code_replace)
+executors = Family(_methods)
+
+# Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends.
+
+
+def _request(invocation: Invocation) -> ModelRequest:
+    context = invocation.arg(0, "invocation_context")
+    return ModelRequest((), agent=context.agent.name, execution=context.session.id)
+
+
+request = ModelReader(_request, outermost=True)
+
+_RUNTIME = "google-adk"
+
+# Google's Agent Development Kit: sessions in databases and on Vertex AI. Each event is appended, with the state that
+# it changes, and a run begins with all events of its session. The bytes are those of the JSON texts that the database
+# gets; PostgreSQL's columns of JSON are none. ``SqliteSessionService`` merges changes of the state inside of SQL:
+# they do not count. The bytes on Vertex AI are those of the bodies of requests and responses.
+
+
+def _appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    size = invocation.state.bytes
+    if size:
+        session, event = invocation.arg(0, "session"), invocation.arg(1, "event")
+        stores.report(_RUNTIME, text(session.id), STATE, size, _parts(event), error=error, is_appended=True)
+
+
+def _read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
+    """Report the session that a run begins with; a read of a part of it is no payload."""
+    events = listed(getattr(session, "events", None))
+    if error is None and events and not invocation.arg(3, "config") and stores.in_run():
+        value = [part for event in events for part in _parts(event)]
+        stores.report(_RUNTIME, text(session.id), HISTORY, invocation.state.bytes, value)
+
+
+def _parts(event: Any) -> list[Any]:
+    """Return the parts of an event's content, as the fields that its texts and results are found by."""
+    return [_part(part) for part in listed(getattr(event.content, "parts", None))]
+
+
+def _part(part: Any) -> Any:
+    answer = getattr(part, "function_response", None)
+    if answer is None:
+        return fields(part)
+    return {"name": answer.name, "tool_call_id": answer.id, "response": answer.response}
+
+
+def _bound(_: Invocation, value: Any, error: BaseException | None) -> None:
+    if error is None and is_text(value):
+        stores.add(value)
+
+
+def _session_result(invocation: Invocation) -> None:
+    value = invocation.arg(0, "value")
+    if is_text(value):
+        stores.add(value, is_read=True)
+
+
+def _validated(invocation: Invocation) -> None:
+    stores.add(invocation.arg(0, "json_data"), is_read=True)
+
+
+def _sent(invocation: Invocation) -> stores.Transfer | None:
+    """Take the size of an event's body, again when it is sent again; google-genai makes its text with these options."""
+    transfer = stores.open_transfer.get()
+    if transfer is not None and not transfer.is_read:
+        data = fields(invocation.arg(0, "http_request")).get("data")
+        if data:
+            stores.add(data if type(data) is bytes else json.dumps(data), is_whole=True)
+    return transfer
+
+
+def _answered(_: Invocation, response: Any, error: BaseException | None) -> None:
+    if error is None and stores.is_reading():
+        for body in listed(getattr(response, "response_stream", None)):
+            stores.add(body, is_read=True)
+
+
+appended = Hook(stores.begin, _appended, within=stores.open_transfer)
+read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
+bound = Hook(after=_bound)
+result = Hook(_session_result)
+validated = Hook(_validated)
+requested = Hook(_sent, _answered)

@@ -15,19 +15,23 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, text
+from agent_otel.core import held_span
+from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks.langchain_injection import inject, parsing
 from agent_otel.integrations.frameworks.offloaders import of_deepagents
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, Injecting
 from agent_otel.integrations.reader_functions import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import TOOL_ERROR
+from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from opentelemetry.trace import Span
 
     from agent_otel.core.types import Invocation, Replacement
+
 
 ENTRY = Integration(
     "langchain",
@@ -56,7 +60,6 @@ ENTRY = Integration(
                 Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
                 Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
             ),
-            adapter="frameworks.langchain_callbacks",
             beside=(
                 "langfuse.langchain.CallbackHandler",
                 "openinference.instrumentation.langchain",
@@ -211,6 +214,19 @@ def _tool_message(output: Any) -> Any:
 
 
 _is_control_flow = raises("GraphBubbleUp")  # interrupts, and commands to a parent graph
+
+# Arguments that a policy injects into LangChain's tools, behind the callbacks, which get a call's arguments.
+
+
+def inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Return true where `_parse` can inject: not here, because callbacks and tracers get these arguments."""
+    schema = invocation.instance.args_schema
+    has_no_fields = isinstance(schema, type) and not getattr(
+        schema, "model_fields", getattr(schema, "__fields__", None)
+    )
+    return bool(values) and is_dict(invocation.arg(0, "tool_input")) and not has_no_fields
+
+
 run = ToolReader(
     PRODUCED,
     _run_call,
@@ -239,3 +255,51 @@ def _swallowed(invocation: Invocation) -> None:
 
 
 swallowed = Hook(_swallowed)
+
+# LangChain's callbacks, between which another instrumentation's span of the same call is open. The hooks make that
+# span current, or hold it where it can be found, so that the numbers can be set on it.
+
+
+def _ending(invocation: Invocation) -> None:
+    held_span.finishing(read_result, invocation.arg(0, "output"))
+
+
+def _failing(invocation: Invocation) -> None:
+    held_span.failing(invocation.arg(0, "error"), run)
+
+
+def _started(invocation: Invocation, value: Any, error: Any) -> None:
+    observer.handler_started(_held_span(invocation.instance))
+
+
+def _held_span(manager: Any) -> Span | None:
+    """Return the span that a handler holds for a call; it is not current in async calls, OpenInference's never."""
+    for handler in manager.handlers:
+        modules = list(modules_of(handler))
+        if "langfuse.langchain.CallbackHandler" in modules:
+            runs = getattr(handler, "_runs", None) or getattr(handler, "runs", {})  # the latter up to 4
+            return getattr(runs.get(manager.run_id), "_otel_span", None)
+        if "openinference.instrumentation.langchain._tracer" in modules:
+            span: Span | None = handler.get_span(manager.run_id)
+            return span
+    return None
+
+
+started = Hook(after=_started)
+ending = Hook(_ending)
+failing = Hook(_failing)
+
+
+def _parse(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+    """Add the injected arguments to those that the tool's schema checks; texts are hidden from its error messages."""
+    values = observer.injected()
+    if not values:
+        return wrapped(*invocation.args, **invocation.kwargs)
+    hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
+    invocation.put(0, "tool_input", {**invocation.arg(0, "tool_input"), **hidden})
+    parsed = wrapped(*invocation.args, **invocation.kwargs)
+    shown = {name: str(parsed[name]) if is_text(parsed[name]) else parsed[name] for name in values if name in parsed}
+    return {**parsed, **values, **shown}
+
+
+parsing = Injecting(_parse)

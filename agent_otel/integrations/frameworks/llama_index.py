@@ -7,10 +7,11 @@ an agent calls is part of that call. A workflow of agents passes no agent's name
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
+from agent_otel.core import handler, held_span
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -22,15 +23,23 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
+from agent_otel.integrations import stores
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.runtimes.llama_index_contexts import CONTEXTS, name_of
-from agent_otel.semconv import TOOL_ERROR
+from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from opentelemetry.trace import Span
+
     from agent_otel.core.types import Invocation, Replacement
+
+
+CONTEXTS = Site(
+    Candidate("workflows.context.context", Wrap("Context.to_dict", "saved"), Wrap("Context.from_dict", "restored")),
+)
 
 ENTRY = Integration(
     "llama-index",
@@ -81,7 +90,6 @@ ENTRY = Integration(
                 Wrap("_SpanHandler.prepare_to_exit_span", "ending"),
                 Wrap("_SpanHandler.prepare_to_drop_span", "failing"),
             ),
-            adapter="frameworks.llama_index_spans",
             beside=("openinference.instrumentation.llama_index",),
         ),
         CONTEXTS,
@@ -213,3 +221,75 @@ _ALSO_TRACED_BY = (
     "opentelemetry.instrumentation.llamaindex:LlamaIndexInstrumentor",
 )
 run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)
+
+# LlamaIndex beside OpenInference, whose span of a tool is open while the tool runs, and gets the numbers. The hooks
+# hold that span for the call, and read the result before it ends.
+
+
+def _is_of_a_tool(invocation: Invocation) -> bool:
+    return is_named(invocation.arg(2, "instance"), "BaseTool")
+
+
+def _open_span(invocation: Invocation) -> Span | None:
+    """Return the open span of a tool, None for what is none."""
+    if not _is_of_a_tool(invocation):
+        return None
+    return getattr(invocation.instance.open_spans.get(invocation.arg(0, "id_")), "_otel_span", None)
+
+
+def _started(invocation: Invocation, value: Any, _: Any) -> None:
+    span = getattr(value, "_otel_span", None)
+    if span is not None and _is_of_a_tool(invocation):
+        held_span.started(span)
+
+
+def _ending(invocation: Invocation) -> None:
+    span = _open_span(invocation)
+    if span is not None:
+        held_span.finishing(produced, invocation.arg(3, "result"), span)
+
+
+def _failing(invocation: Invocation) -> None:
+    span = _open_span(invocation)
+    if span is not None:
+        held_span.failing(invocation.arg(3, "err"), inner, span)
+
+
+started = Hook(after=_started)
+ending = Hook(_ending)
+failing = Hook(_failing)
+
+# LlamaIndex: contexts of workflows that a program saves and restores. ``Context.to_dict`` returns all that a workflow
+# carries, and ``from_dict`` begins with it. The framework stores nothing itself: the bytes are those of the
+# dictionary as JSON.
+
+
+def name_of(workflow: Any) -> str | None:
+    """Return the name of an agent, or of the first one of several; None for a workflow of the program's own."""
+    if is_named(workflow, "BaseWorkflowAgent", "AgentWorkflow"):
+        return text(getattr(workflow, "root_agent", None)) or text(getattr(workflow, "name", None))
+    return None
+
+
+def _saved(invocation: Invocation, saved: Any, error: BaseException | None) -> None:
+    if error is None:
+        face = invocation.instance._face
+        _report(face._workflow, STATE, saved)
+
+
+def _restored(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    if error is None:
+        _report(invocation.arg(0, "workflow"), HISTORY, invocation.arg(1, "data"))
+
+
+def _report(workflow: Any, direction: str, value: Any) -> None:
+    try:
+        size = len(json.dumps(value))
+    except (TypeError, ValueError):
+        return  # a serializer of the program's own, which makes no JSON
+    name = name_of(workflow) or type(workflow).__name__
+    stores.report("llama-index", None, direction, size, value, agent=name)
+
+
+saved = Hook(after=_saved)
+restored = Hook(after=_restored)

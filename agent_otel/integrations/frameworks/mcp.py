@@ -9,22 +9,39 @@ Inside a tool of a framework none of this is a call of its own: it is how that t
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
+import weakref
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from agent_otel import settings
+from agent_otel._internal import errors, fork
+from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, properties, sole, text
-from agent_otel.core.types import HANDED_BACK, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks import mcp_calls
-from agent_otel.integrations.frameworks.mcp_connections import of_client
-from agent_otel.integrations.hooks import Hook
+from agent_otel.core.plain import fields, is_dict, is_empty, is_named, is_text, listed, number, properties, sole, text
+from agent_otel.core.result_budget import MOST_ANNOUNCED
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    Invocation,
+    McpCall,
+    Replacement,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations.hooks import Hook, Passing, Within
+from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.semconv import TOOL_ERROR
+from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+
 
 ENTRY = Integration(
     "mcp",
@@ -41,7 +58,6 @@ ENTRY = Integration(
         Site(
             Candidate("mcp.client.session", Wrap("BaseSession.send_request", "sending")),  # mcp 1
             Candidate("mcp.client.session", Wrap("ClientSession.send_request", "sending")),
-            adapter="frameworks.mcp_calls",
         ),
         Site(
             Candidate(
@@ -49,18 +65,15 @@ ENTRY = Integration(
                 Wrap("ClientSession.__init__", "beginning"),
                 Wrap("ClientSession.initialize", "introduced"),
             ),
-            adapter="frameworks.mcp_connections",
         ),
         Site(
             Candidate("mcp.client.stdio", Wrap("_create_platform_compatible_process", "piping")),
-            adapter="frameworks.mcp_connections",
         ),
         Site(
             Candidate("mcp.client.streamable_http", Wrap("StreamableHTTPTransport.__init__", "requesting")),
-            adapter="frameworks.mcp_connections",
         ),
-        Site(Candidate("mcp.client.sse", Wrap("sse_client", "subscribing")), adapter="frameworks.mcp_connections"),
-        Site(Candidate("mcp.server.stdio", Wrap("stdio_server", "serving")), adapter="frameworks.mcp_connections"),
+        Site(Candidate("mcp.client.sse", Wrap("sse_client", "subscribing"))),
+        Site(Candidate("mcp.server.stdio", Wrap("stdio_server", "serving"))),
         # Clients that may go through the session several times for one call.
         Site(Candidate("mcp.client.client", Wrap("Client.call_tool", "client")), minimum="2.0"),
         Site(
@@ -70,7 +83,6 @@ ENTRY = Integration(
                 Wrap("Server._handle_request", "handled"),
                 Wrap("RequestResponder.respond", "responding"),
             ),
-            adapter="frameworks.mcp_server",
         ),
         Site(
             Candidate(
@@ -79,7 +91,6 @@ ENTRY = Integration(
                 Wrap("ServerRunner._compose_server_middleware", "composing"),
                 Wrap("ServerRunner._serialize", "serialising"),
             ),
-            adapter="frameworks.mcp_server",
             minimum="2.0",
         ),
     ),
@@ -95,23 +106,20 @@ FASTMCP_ENTRY = Integration(
         Site(
             Candidate("fastmcp.tools.base", Wrap("Tool._run", "tool")),  # 4.0 and later
             Candidate("fastmcp.tools.tool", Wrap("Tool._run", "tool")),
-            adapter="frameworks.mcp_server",
         ),
         # Up to 3: tools that a middleware answers, and those that a server offers to the client's model.
         Site(
             Candidate(
                 "fastmcp.server.middleware.tool_injection", Wrap("ToolInjectionMiddleware.on_call_tool", "injected")
             ),
-            adapter="frameworks.fastmcp_server",
         ),
         Site(
             Candidate(
                 "fastmcp.server.sampling.run", Wrap("execute_tools", "sampling"), Wrap("SamplingTool.run", "sampled")
             ),
-            adapter="frameworks.fastmcp_server",
             beside=("fastmcp.server.sampling",),
         ),
-        Site(Candidate("fastmcp_tasks.extension", Wrap("create_task", "task")), adapter="frameworks.fastmcp_server"),
+        Site(Candidate("fastmcp_tasks.extension", Wrap("create_task", "task"))),
     ),
 )
 
@@ -128,7 +136,7 @@ _REFUSAL = re.compile(
 
 def _call(invocation: Invocation) -> ToolCall:
     name = invocation.arg(0, "name")
-    mcp_calls.asked.set(text(name))
+    asked.set(text(name))
     arguments = invocation.arg(1, "arguments")
     connection = of_client(invocation.instance)
     return ToolCall(name, {} if is_empty(arguments) else arguments, type="extension", mcp=connection)
@@ -220,3 +228,409 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
 session = ToolReader(PRODUCED, _call, result, replace=replace, parameters=_parameters, inject=_inject)
 client = ToolReader(HANDED_BACK, _call, result, session)
 listing = Hook(after=_listing)
+
+#: The tool of the call that is measured at the client in this context.
+asked: ContextVar[str | None] = ContextVar("agent_otel_mcp_client", default=None)
+#: The tools of the calls that have been sent and not been answered, one entry each.
+_called: list[str] = []
+
+# The calls that clients of the Model Context Protocol in this process wait for. A server in the same process leaves
+# them to the client, and no others of the same tool: a client of another process may call it at any time.
+
+
+def is_called(tool: str) -> bool:
+    """Return true while a client in this process waits for a call of a tool of this name."""
+    return tool in _called
+
+
+def _sending(invocation: Invocation) -> str | None:
+    known = fields(invocation.arg(0, "request"))
+    known = fields(known.get("root", known))
+    name = text(fields(known.get("params")).get("name"))
+    if name is None or name != asked.get() or text(known.get("method")) != "tools/call":
+        return None
+    _called.append(name)
+    return name
+
+
+def _sent(invocation: Invocation, _: Any, __: BaseException | None) -> None:
+    if invocation.state in _called:  # a fork forgets them
+        _called.remove(invocation.state)
+
+
+sending = Hook(_sending, _sent)
+fork.after_fork(_called.clear)
+
+_SESSION_ID = "mcp-session-id"
+
+# Connections of the Model Context Protocol: the transport of a session, and the id that an HTTP server gave it. A
+# client's session gets two streams and nothing of the transport. The transport that opened last in its context is the
+# session's, unless two opened before a session did. A server gets the HTTP request with each message.
+
+
+class _Connection(NamedTuple):
+    """An open connection: its network transport, and the object that has the id of an HTTP session."""
+
+    transport: str | None = None
+    owner: Callable[[], Any] | None = None
+
+
+#: The connection that opened last in this context, until a session takes it.
+_opened: ContextVar[_Connection | None] = ContextVar("agent_otel_mcp_connection", default=None)
+_sessions: WeakKeyDictionary[Any, _Connection] = WeakKeyDictionary()
+_UNKNOWN = _Connection()
+#: Names that the servers of sessions give themselves.
+_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+#: Holds an element when this process serves over its standard input and output.
+_served: list[str] = []
+
+
+def _open(connection: _Connection) -> None:
+    """Remember a connection; of two that wait for a session, only a common transport is certain."""
+    before = _opened.get()
+    if before is not None:
+        connection = _Connection(connection.transport if before.transport == connection.transport else None)
+    _opened.set(connection)
+
+
+def _beginning(invocation: Invocation) -> None:
+    """Give a session the connection that has opened for it; an in-memory one has none."""
+    connection = _opened.get()
+    if connection is not None:
+        _opened.set(None)
+        _sessions[invocation.instance] = connection
+
+
+def _introduced(invocation: Invocation, answer: Any, error: BaseException | None) -> None:
+    """Keep the name that a server gives itself in its answer to ``initialize``."""
+    known = fields(answer)
+    name = text(fields(known.get("serverInfo", known.get("server_info"))).get("name"))
+    if error is None and name is not None:
+        _names[invocation.instance] = name
+
+
+def _serving(_: Invocation) -> None:
+    if not _served:
+        _served.append(PIPE)
+
+
+def of_client(client: Any) -> McpCall:
+    """Return the connection of a session, or of a client that has one."""
+    known = fields(client)
+    session = known.get("_session", fields(known.get("_session_state")).get("session", client))
+    connection = _UNKNOWN if session is None else _sessions.get(session, _UNKNOWN)
+    owner = None if connection.owner is None else connection.owner()
+    server = None if session is None else _names.get(session)
+    if server is None:  # a session of mcp 2 may have asked for it in another way
+        server = text(fields(fields(session).get("_discover_server_info")).get("name"))
+    return McpCall(text(fields(owner).get("session_id")), connection.transport, server)
+
+
+def of_server(message: Any) -> McpCall:
+    """Return the connection that a message with its metadata came over."""
+    request = fields(fields(message).get("message_metadata")).get("request_context")
+    if request is None:
+        return McpCall(transport=_served[0] if _served else None)
+    return McpCall(text(request.headers.get(_SESSION_ID)), TCP)
+
+
+piping = Hook(lambda _: _open(_Connection(PIPE)))
+requesting = Hook(lambda invocation: _open(_Connection(TCP, weakref.ref(invocation.instance))))
+subscribing = Hook(lambda _: _open(_Connection(TCP)))
+beginning = Hook(_beginning)
+introduced = Hook(after=_introduced)
+serving = Hook(_serving)
+
+_ANNOUNCEMENT = "anthropic/maxResultSizeChars"
+_MOST_TOOLS = 2_048
+#: The announcements of the program itself, in characters, by the tools' names.
+_announced_sizes: dict[str, int] = {}
+#: The parameters of the tools that a client has listed, by the tools' names.
+parameters: dict[str, tuple[str, ...]] = {}
+
+# The list of an MCP server's tools: their parameters, and the announcement of how long their results may be. A tool
+# announces it itself (``anthropic/maxResultSizeChars`` in its ``_meta``); the setting announces it for the others.
+
+
+def announcing(listed_tools: object) -> Any:
+    """Return a list of tools in which each announces the length of its results; remember the program's own.
+
+    The program may keep and send the same list again, so that each changed tool is a copy.
+    """
+    characters = settings.current().mcp_result_characters
+    tools = listed(fields(listed_tools).get("tools"))
+    made = [_announced_tool(tool, characters) for tool in tools]
+    if characters is None or not is_named(listed_tools, "ListToolsResult"):
+        return listed_tools
+    return listed_tools.model_copy(update={"tools": made})  # type: ignore[attr-defined] # a model of the SDK
+
+
+def _announced_tool(tool: Any, characters: int | None) -> Any:
+    known = fields(tool)
+    name, meta = text(known.get("name")), fields(known.get("meta"))
+    own = number(meta.get(_ANNOUNCEMENT))
+    if name is not None:
+        handler.tool_described(name, known.get("description"))
+    if name is not None and (name in parameters or len(parameters) < _MOST_TOOLS):
+        parameters[name] = properties(known.get("inputSchema", known.get("input_schema")))
+    if own is not None and name is not None:
+        if len(_announced_sizes) < _MOST_TOOLS:
+            _announced_sizes[name] = own
+    elif characters is not None and is_named(tool, "Tool"):
+        return tool.model_copy(update={"meta": {**meta, _ANNOUNCEMENT: min(characters, MOST_ANNOUNCED)}})
+    return tool
+
+
+_METHOD = "tools/call"
+_LISTING = "tools/list"
+#: The modules of FastMCP whose tools call other tools of the server as the model asks; those are calls of their own.
+_CALLERS = (
+    "fastmcp.contrib.bulk_tool_caller.bulk_tool_caller",
+    "fastmcp.experimental.transforms.code_mode",
+    "fastmcp.server.transforms.search.base",
+)
+#: The name by which the client of a request has introduced itself, such as ``claude-code``.
+_host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
+#: The connection over which a request came.
+_connection: ContextVar[McpCall | None] = ContextVar("agent_otel_mcp_over", default=None)
+#: The tool of the request that is measured in this context.
+_measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=None)
+
+# Servers of the Model Context Protocol, both majors, high and low level, and FastMCP's, over any transport. The call
+# is read at the function that handles one request, and the result where the server has made its answer of it: before
+# the transport, so that one adapter serves all of them. mcp 2 traces each request itself; the look-up of the handler
+# is inside its span, which the call is written onto. FastMCP's span is around ``Tool._run``, which is read alone. The
+# list of the tools is read there, too. A tool that a client in this process is calling is left to the client, whose
+# call contains the server's.
+
+
+def call_of(name: object, arguments: object) -> ToolCall | None:
+    """Read the call of a server's tool; return None for one that is left to the client."""
+    named = text(name)
+    call = None
+    if named is not None and not is_called(named):
+        arguments, announced = {} if is_empty(arguments) else arguments, _announced_sizes.get(named)
+        host, connection = _host.get(), _connection.get()
+        call = ToolCall(named, arguments, type="extension", host=host, announced=announced, mcp=connection)
+    _measured.set(None if call is None else named)
+    return call
+
+
+def _is_fastmcp(server: object) -> bool:
+    return type(server).__module__.partition(".")[0] == "fastmcp"
+
+
+def _introduce(session: object, message: object) -> None:
+    """Remember the client's name and its connection for the request; a stateless server has no name."""
+    _connection.set(of_server(message))
+    params = fields(fields(session).get("_client_params"))
+    client = fields(params.get("clientInfo", params.get("client_info")))
+    _host.set(text(client.get("name")))
+
+
+def _nothing(_: Any) -> None:
+    """Return no result: the hooks inside the request have read it."""
+
+
+def _handled(invocation: Invocation) -> ToolCall | None:
+    asked = invocation.arg(1, "req")
+    known = fields(asked)
+    if text(known.get("method")) != _METHOD:
+        return None
+    _introduce(invocation.arg(2, "session"), invocation.arg(0, "message"))
+    if _is_fastmcp(invocation.instance):
+        return None
+    given = fields(known.get("params"))
+    return call_of(given.get("name"), given.get("arguments"))
+
+
+async def _responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
+    """Read the answer to a request of mcp 1, and send it or what a remedy puts in its place."""
+    root = _answer_of(invocation)
+    if root is not None:
+        answer = await handler.aremedied(_answer, root, invocation)
+        handler.handler_left()
+        if answer is not root:
+            invocation.put(0, "response", sys.modules["mcp.types"].ServerResult(answer))
+    return await respond(*invocation.args, **invocation.kwargs)
+
+
+@errors.guarded("mcp_server.answer")
+def _answer_of(invocation: Invocation) -> Any:
+    """Return the result of a measured call; of another answer, make the announcement or read the protocol's error."""
+    response = invocation.arg(0, "response")
+    known = fields(response)
+    root = known.get("root")
+    if is_named(root, "ListToolsResult"):
+        invocation.put(0, "response", response.model_copy(update={"root": announcing(root)}))
+    if _measured.get() is None:
+        return None
+    if root is None and is_text(known.get("message")):
+        handler.handler_returned(ToolResult(known["message"], error_type=TOOL_ERROR, raised=True))
+    return root
+
+
+def _request(invocation: Invocation) -> ToolCall | None:
+    method = invocation.arg(1, "method")
+    if text(method) != _METHOD:
+        return None
+    runner = fields(invocation.instance)
+    _introduce(runner.get("connection"), invocation.arg(0, "dctx"))
+    if _is_fastmcp(runner.get("server")):
+        return None
+    given = fields(invocation.arg(2, "params"))
+    return call_of(given.get("name"), given.get("arguments"))
+
+
+def _looking_up(invocation: Invocation) -> None:
+    if text(invocation.arg(0, "method")) == _METHOD and _measured.get() is not None:
+        handler.handler_started()
+
+
+def _serialising(invocation: Invocation) -> None:
+    if text(invocation.arg(0, "method")) == _LISTING:
+        invocation.put(2, "result", announcing(invocation.arg(2, "result")))
+
+
+def _composing(invocation: Invocation) -> None:
+    """Read the result of mcp 2 inside the server's middleware: its span is open there."""
+    if _measured.get() is not None:
+        invocation.put(0, "inner", functools.partial(_answering, invocation.arg(0, "inner")))
+
+
+async def _answering(answer: Callable[[Any], Any], asked: Any) -> Any:
+    made = await answer(asked)
+    remedied = await handler.aremedied(_answer, made, Invocation(None, (asked,), {}))
+    handler.handler_left()
+    return remedied
+
+
+def _tool(invocation: Invocation) -> ToolCall | None:
+    known = fields(invocation.instance)
+    call = call_of(known.get("name"), invocation.arg(0, "arguments"))
+    if call is None or getattr(known.get("fn"), "__module__", None) not in _CALLERS:
+        return call
+    return call._replace(is_agent=True)
+
+
+def tool_result(answer: Any) -> ToolResult | None:
+    """Read FastMCP's own form of a result, which has no error flag in FastMCP 3."""
+    return result({"is_error": False, "structured_content": None, **fields(answer)})
+
+
+def replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into FastMCP's own form of a result; a structured form that has to stay is left alone."""
+    if answer is None:
+        return LEFT_ALONE  # FastMCP makes an answer of the exception about the denial
+    known = fields(answer)
+    produced = known.get("structured_content")
+    data = structured(replacement, produced, is_error="is_error" in known and replacement.is_error)
+    if produced is not None and data is None:
+        return LEFT_ALONE
+    update = {"content": [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]}
+    update |= {"structured_content": data} | ({"is_error": replacement.is_error} if "is_error" in known else {})
+    return answer.model_copy(update=update)
+
+
+def _server_parameters(_: Invocation) -> Iterable[str]:
+    """Return the parameters of the tool of the running request, if the client has listed the tools."""
+    return parameters.get(_measured.get() or "", ())
+
+
+def _tool_parameters(invocation: Invocation) -> Iterable[str]:
+    return properties(fields(invocation.instance).get("parameters"))
+
+
+def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> bool:
+    asked = invocation.arg(1, "req")
+    arguments = {**fields(asked.params.arguments), **values}
+    parameters = asked.params.model_copy(update={"arguments": arguments})
+    invocation.put(1, "req", asked.model_copy(update={"params": parameters}))
+    return True
+
+
+def _inject_request(invocation: Invocation, values: dict[str, Any]) -> bool:
+    known = fields(invocation.arg(2, "params"))
+    invocation.put(2, "params", {**known, "arguments": {**fields(known.get("arguments")), **values}})
+    return True
+
+
+def _answer_handled(replacement: Replacement, invocation: Invocation) -> Any:
+    """Return what sends the answer; it is no result of the tool."""
+    _measured.set(None)
+    types = sys.modules["mcp.types"]
+    return invocation.arg(0, "message").respond(types.ServerResult(denied(replacement)))
+
+
+def _answer_request(_: Any, replacement: Replacement, __: Invocation) -> Any:
+    """Return the answer to a denied call as it goes on the wire."""
+    return denied(replacement).model_dump(by_alias=True, mode="json", exclude_none=True)
+
+
+_answer = ToolReader(PRODUCED, _handled, result, replace=replace, parameters=_server_parameters)
+handled = ToolReader(PRODUCED, _handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
+responding = Passing(_responding)
+request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, replace=_answer_request)
+looking_up = Hook(_looking_up)
+composing = Hook(_composing)
+serialising = Hook(_serialising)
+
+
+tool = ToolReader(
+    PRODUCED,
+    _tool,
+    tool_result,
+    is_refusal=raises_within("fastmcp", "ValidationError"),
+    replace=replace_tool_result,
+    parameters=_tool_parameters,
+    inject=inject_into(0, "arguments"),
+)
+
+#: The ids of the calls of a model's turn, by id() of their arguments.
+_turn: Within[dict[int, str | None]] = Within("agent_otel_fastmcp_sampling")
+
+# FastMCP's servers: tools that run without the function which runs those of the server. Up to 3 a middleware answers
+# the calls of the tools that it injects. With ``ctx.sample`` a tool offers further tools to the client's model, whose
+# calls the server makes in a loop; their ids are known by the very object that a tool gets. From 4 on an extension
+# has workers run a tool in the background. The policy decides when it is queued, before there is a result.
+
+
+def _injected(invocation: Invocation) -> ToolCall | None:
+    """Read a call; None for a tool that the middleware leaves to the server, as newer ones leave all."""
+    if hasattr(type(invocation.instance), "get_injected_tool"):
+        return None
+    message = fields(fields(invocation.arg(0, "context")).get("message"))
+    name = text(message.get("name"))
+    if name not in fields(invocation.instance).get("_tools_to_inject_by_name", ()):
+        return None
+    return call_of(name, message.get("arguments"))
+
+
+def _asked(invocation: Invocation) -> dict[int, str | None]:
+    calls = map(fields, listed(invocation.arg(0, "tool_calls")))
+    return {id(call.get("input")): text(call.get("id")) for call in calls}
+
+
+def _sampled(invocation: Invocation) -> ToolCall:
+    arguments = invocation.arg(0, "arguments")
+    return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
+
+
+def _queued(invocation: Invocation) -> ToolCall | None:
+    return call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments"))
+
+
+def _no_result(_: Any) -> None:
+    """Return None: the tool has not run yet."""
+
+
+def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
+    """Return the answer to a denied call, in place of the task."""
+    content = [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
+    return sys.modules["fastmcp.tools.base"].ToolResult(content=content, is_error=True)
+
+
+injected = ToolReader(PRODUCED, _injected, tool_result, replace=replace_tool_result)
+task = ToolReader(PRODUCED, _queued, _no_result, replace=_refuse)
+sampling = Hook(_asked, lambda *_: None, _turn)
+sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=replace_by_text, inject=inject_into(0, "arguments"))

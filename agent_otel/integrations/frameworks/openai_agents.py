@@ -15,25 +15,103 @@ import dataclasses
 import functools
 import json
 import sys
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
+import wrapt
+
 from agent_otel._internal import errors
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, properties, text, text_of
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks.openai_agents_actions import ACTIONS
-from agent_otel.integrations.frameworks.openai_agents_runs import RUNS
-from agent_otel.integrations.hooks import Hook, Passing
+from agent_otel.core.plain import fields, is_named, is_text, listed, modules_of, properties, text, text_of
+from agent_otel.core.types import (
+    HANDED_BACK,
+    LEFT_ALONE,
+    PRODUCED,
+    AgentRun,
+    Invocation,
+    Replacement,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.integrations import stores
+from agent_otel.integrations.hooks import Hook, Passing, Revising
 from agent_otel.integrations.reader_functions import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.runtimes.openai_agents_sessions import SESSIONS
-from agent_otel.semconv import TOOL_ERROR
+from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
-    from agent_otel.core.types import Invocation, Replacement
+
+_MODULE = "agents.run_internal.tool_actions"
+_SHARED = tuple(Wrap(f"{kind}Action.execute", "action") for kind in ("Shell", "LocalShell", "ApplyPatch", "Computer"))
+_FAILING = Wrap("format_shell_error", "failing")
+
+ACTIONS = Site(
+    Candidate(_MODULE, Wrap("CustomToolAction.execute", "action"), *_SHARED, _FAILING),  # the newer one
+    Candidate(_MODULE, *_SHARED, _FAILING),
+    minimum="0.8",
+)
+
+RUNS = Site(
+    Candidate("agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))),
+)
+
+# OpenAI's Agents SDK: sessions, which keep a conversation's items in a database. A session appends the items of each
+# turn, and a run begins with all items of the session. Each append is a payload of the direction ``state``, and what
+# a run begins with one of the direction ``history``. The bytes are those of the items' texts, as the database has
+# them.. On Dapr a session is one value, which each append writes whole. On MongoDB an append is one document from
+# version 0.20 on, whose cap it meets; before it is one for each item.
+
+
+def _encoding(module: str, name: str, minimum: str = "") -> Site:
+    methods = ("add_items", "added"), ("get_items", "read")
+    encoding = ("_serialize_item", "serialized"), ("_deserialize_item", "deserialized")
+    wraps = (Wrap(f"{name}.{method}", hook) for method, hook in methods + encoding)
+    return Site(Candidate(f"{_MEMORY}.{module}", *wraps), minimum=minimum)
+
+
+_MEMORY = "agents.extensions.memory"
+
+
+SESSIONS = (
+    Site(
+        Candidate(
+            "agents.memory.sqlite_session",
+            Wrap("SQLiteSession._insert_items", "inserting"),
+            Wrap("SQLiteSession._get_connection", "connected"),
+            Wrap("SQLiteSession.get_items", "read"),
+        ),
+        minimum="0.15",
+    ),
+    Site(
+        Candidate("agents.extensions.memory.advanced_sqlite_session", Wrap("AdvancedSQLiteSession.get_items", "read")),
+        minimum="0.15",
+    ),
+    Site(
+        Candidate(
+            "agents.extensions.memory.async_sqlite_session",
+            Wrap("AsyncSQLiteSession._insert_items", "inserting_async"),
+            Wrap("AsyncSQLiteSession._get_connection", "connected_async"),
+            Wrap("AsyncSQLiteSession.get_items", "read"),
+        ),
+        minimum="0.20",
+    ),
+    _encoding("sqlalchemy_session", "SQLAlchemySession"),
+    _encoding("redis_session", "RedisSession"),
+    _encoding("mongodb_session", "MongoDBSession", minimum="0.15"),
+    Site(
+        Candidate(
+            "agents.extensions.memory.dapr_session",
+            Wrap("DaprSession.add_items", "rewritten"),
+            Wrap("DaprSession.get_items", "read"),
+            Wrap("DaprSession._decode_messages", "loaded"),
+        ),
+    ),
+)
 
 ENTRY = Integration(
     "openai-agents",
@@ -76,8 +154,7 @@ ENTRY = Integration(
             Candidate("agents.tool", Wrap("_extract_tool_argument_json_error", "swallowed")),  # up to 0.11
         ),
         Site(
-            Candidate("agents.realtime.session", Wrap("invoke_function_tool", "invoke")),
-            adapter="frameworks.openai_agents_live",
+            Candidate("agents.realtime.session", Wrap("invoke_function_tool", "live_invoke")),
             minimum="0.9",
         ),
         ACTIONS,
@@ -247,3 +324,285 @@ swallowed = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "er
 timed_out = Hook(_timed_out)
 calling = Passing(_calling)
 returned = Passing(_returned)
+
+#: The names of the tool in the SDK's records of a call, and of the arguments in the model's items.
+_TOOLS = ("shell_tool", "local_shell_tool", "apply_patch_tool", "custom_tool", "computer_tool")
+_FAILED = {"type": "exit", "exit_code": 1}
+_ARGUMENTS = ("input", "action", "actions", "operation", "operations")
+
+# OpenAI's Agents SDK: shells, patches, computers and custom tools, which it runs in functions of their own. The whole
+# action is read where it returns its item: the approval of a human is part of it, and an item that waits for one is
+# no result. Of a shell that is what is left after the cut that the model asks for. The SDK hands the item on before
+# it returns it, so that no result is replaced; a call that a policy denies, or that is above a limit, gets an item of
+# its own in place of it, as a call gets that a human rejects.
+
+
+def _action_call(invocation: Invocation) -> ToolCall:
+    named = invocation.kwargs
+    call = fields(named.get("call") or named["action"])
+    tool = next(call[name] for name in _TOOLS if name in call)
+    item = fields(call["tool_call"])
+    return ToolCall(
+        tool.name,
+        next((item[name] for name in _ARGUMENTS if item.get(name) is not None), None),
+        item.get("call_id"),
+        getattr(named["agent"], "name", None),
+        getattr(named["config"], "group_id", None),
+    )
+
+
+def _action_result(item: Any) -> ToolResult | None:
+    if not is_named(item, "ToolCallOutputItem"):
+        handler.handler_deferred()
+        return None
+    return ToolResult(fields(item.raw_item).get("output", item.output))
+
+
+def _action_replace(item: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Return the item of a call that was skipped; a computer's is a picture, which no text can replace."""
+    if item is not None:
+        return LEFT_ALONE
+    call = fields(invocation.kwargs.get("call") or invocation.kwargs["action"])
+    kind = next(name for name in _TOOLS if name in call).removesuffix("_tool")
+    if kind == "computer":
+        return LEFT_ALONE
+    called, output = call["tool_call"], [{"stdout": "", "stderr": replacement.text, "outcome": _FAILED}]
+    raw = {
+        "type": "custom_tool_call_output" if kind == "custom" else f"{kind}_call_output",
+        "call_id": fields(called).get("call_id"),
+        "output": output if kind == "shell" else replacement.text,
+        **({"status": "failed"} if kind == "apply_patch" else {}),
+    }
+    made = sys.modules["agents.items"].ToolCallOutputItem
+    return made(agent=invocation.kwargs["agent"], output=replacement.text, raw_item=raw)
+
+
+action = ToolReader(PRODUCED, _action_call, _action_result, replace=_action_replace)
+failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "error"), action))
+
+# Realtime sessions of OpenAI's Agents SDK, which invoke tools under a name of their own and send plain outputs.
+
+
+def _live_replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    """Return a replacement for an output; what a tool declares as its output must be that."""
+    declared = getattr(invocation.kwargs["function_tool"], "output_json_schema", None)
+    return replacement.text if declared is None else LEFT_ALONE
+
+
+live_invoke = invoke._replace(replace=_live_replace)
+
+# Make a span of each trace of the SDK's own.
+_ALSO_TRACED_BY = (
+    "openinference.instrumentation.openai_agents:OpenAIAgentsInstrumentor",
+    "opentelemetry.instrumentation.genai.openai_agents:OpenAIAgentsInstrumentor",
+    "opentelemetry.instrumentation.openai_agents:OpenAIAgentsInstrumentor",
+)
+
+# Runs of OpenAI's Agents SDK.
+
+
+def _run(invocation: Invocation) -> AgentRun:
+    """Read a run's agent, and its group, session or conversation."""
+    named = invocation.kwargs
+    ids = (
+        getattr(named.get("run_config"), "group_id", None),
+        getattr(named.get("session"), "session_id", None),
+        named.get("conversation_id"),
+    )
+    conversation = next(filter(None, map(text, ids)), None)
+    return AgentRun(getattr(invocation.arg(0, "starting_agent"), "name", None), conversation)
+
+
+def _goes_on(result: Any) -> Any:
+    """Return the task of a streamed run; up to 0.8 it has another name."""
+    return getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None)
+
+
+run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)
+_RUNTIME = "openai-agents"
+
+
+def report_added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
+    """Report an append to a session, unless it has no bytes."""
+    if size:
+        whose, variant = text(session.session_id), _variant(session)
+        stores.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
+
+
+def _variant(session: Any) -> str | None:
+    """Return the database of the session or of its base, where an append meets a cap of it."""
+    return "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
+
+
+def _read(invocation: Invocation, items: Any, size: int) -> None:
+    if size:
+        stores.report(_RUNTIME, text(invocation.instance.session_id), HISTORY, size, listed(items))
+
+
+def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
+    """Return true where a run begins with the session; a read of a part of it is no payload."""
+    own = getattr(invocation.instance, "session_settings", None)  # from 0.9 on
+    limits = (invocation.arg(0, "limit"), getattr(own, "limit", None))
+    return error is None and limits == (None, None) and stores.in_run()
+
+
+# --- sessions with a serializer of their own -------------------------------------------------------------------------
+
+
+def _encoded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
+
+
+def _decoded(invocation: Invocation, items: Any, error: BaseException | None) -> None:
+    if _is_whole(invocation, error):
+        _read(invocation, items, invocation.state.bytes)
+
+
+def _serialized(_: Invocation, value: Any, error: BaseException | None) -> None:
+    if error is None:
+        stores.add(value)
+
+
+added = Hook(stores.begin, _encoded, within=stores.open_transfer)
+read = Hook(stores.begin_reading, _decoded, within=stores.open_transfer)
+serialized = Hook(after=_serialized)
+deserialized = Hook(lambda invocation: stores.add(invocation.arg(0, "item"), is_read=True))
+
+# --- Dapr ------------------------------------------------------------------------------------------------------------
+
+
+def _rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    size, session = invocation.state.bytes, text(invocation.instance.session_id)
+    if size:
+        stores.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
+
+
+def _saving(invocation: Invocation) -> None:
+    """Take the size of a session's value, again when it is written again; another value has its metadata."""
+    if (text(invocation.arg(1, "key")) or "").endswith(":messages"):
+        stores.add(invocation.arg(2, "value"), is_whole=True)
+
+
+def _loaded(invocation: Invocation) -> None:
+    data = invocation.arg(0, "data")
+    if data:
+        stores.add(data, is_read=True)
+
+
+rewritten = Hook(stores.begin, _rewritten, within=stores.open_transfer)
+saving = Hook(_saving)
+loaded = Hook(_loaded)
+
+# OpenAI's Agents SDK: sessions in SQLite, whose rows are made inside of functions. The connection of a session shows
+# the rows that the database gets and returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``,
+# which call aiosqlite.
+
+
+class _Writing(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """The connection of one append, which shows the rows that the database gets."""
+
+    def __init__(self, connection: Any, session: Any, items: Any) -> None:
+        super().__init__(connection)
+        self._self_session = session
+        self._self_items = items
+
+    def executemany(self, *args: Any) -> Any:
+        """Execute, and report the rows."""
+        with self._reporting(args):
+            return self.__wrapped__.executemany(*args)
+
+    @contextmanager
+    def _reporting(self, args: tuple[Any, ...]) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._report(args, error)
+            raise
+        self._report(args, None)
+
+    @errors.guarded("session.rows")
+    def _report(self, args: tuple[Any, ...], error: BaseException | None) -> None:
+        size = sum(handler.text_bytes(row[-1]) for row in listed(args[1]))
+        report_added(self._self_session, self._self_items, size, error)
+
+
+class _WritingAsync(_Writing):
+    """The same of aiosqlite."""
+
+    async def executemany(self, *args: Any) -> Any:
+        """Execute, and report the rows."""
+        with self._reporting(args):
+            return await self.__wrapped__.executemany(*args)
+
+
+class _Reading(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """A connection, or a cursor of it, while a session's items are read; it adds up the rows' texts."""
+
+    def cursor(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a cursor that adds up its rows."""
+        return type(self)(self.__wrapped__.cursor(*args, **kwargs))
+
+    def execute(self, *args: Any) -> Any:
+        """Execute; return a cursor that adds up its rows."""
+        return type(self)(self.__wrapped__.execute(*args))
+
+    def fetchall(self) -> Any:
+        """Return all rows."""
+        rows = self.__wrapped__.fetchall()
+        _count(rows)
+        return rows
+
+
+class _ReadingAsync(_Reading):
+    """The same of aiosqlite, whose functions return what is awaited or entered for a cursor."""
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        cursor = yield from self.__wrapped__.__await__()
+        return _ReadingAsync(cursor)
+
+    async def __aenter__(self) -> Any:
+        return _ReadingAsync(await self.__wrapped__.__aenter__())
+
+    async def __aexit__(self, *error: object) -> Any:
+        return await self.__wrapped__.__aexit__(*error)
+
+    async def fetchall(self) -> Any:
+        """Return all rows."""
+        rows = await self.__wrapped__.fetchall()
+        _count(rows)
+        return rows
+
+
+@errors.guarded("session.rows")
+def _count(rows: Any) -> None:
+    for row in listed(rows):
+        if is_text(row[0]):
+            stores.add(row[0], is_read=True)
+
+
+def _inserting(invocation: Invocation) -> None:
+    _put(invocation, _Writing)
+
+
+def _inserting_async(invocation: Invocation) -> None:
+    _put(invocation, _WritingAsync)
+
+
+def _put(invocation: Invocation, connection: type[_Writing]) -> None:
+    made = connection(invocation.arg(0, "conn"), invocation.instance, invocation.arg(1, "items"))
+    invocation.put(0, "conn", made)
+
+
+def _connected(_: Invocation, connection: Any) -> Any:
+    return _Reading(connection) if stores.is_reading() else connection
+
+
+async def _connected_async(connect: Any, invocation: Invocation) -> Any:
+    connection = await connect(*invocation.args, **invocation.kwargs)
+    return _ReadingAsync(connection) if stores.is_reading() else connection
+
+
+inserting = Hook(_inserting)
+inserting_async = Hook(_inserting_async)
+connected = Revising(_connected)
+connected_async = Passing(_connected_async)

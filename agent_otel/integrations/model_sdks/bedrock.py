@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, text
+from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
+from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.generators import watched
-from agent_otel.integrations.model_sdks import bedrock_invoke
+from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "bedrock",
@@ -34,7 +36,9 @@ ENTRY = Integration(
     ),
 )
 
-_OPERATIONS = ("Converse", "ConverseStream", *bedrock_invoke.OPERATIONS)
+OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
+
+_OPERATIONS = ("Converse", "ConverseStream", *OPERATIONS)
 
 
 def _request(invocation: Invocation) -> ModelRequest | None:
@@ -42,8 +46,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if operation not in _OPERATIONS or invocation.instance.meta.service_model.service_name != "bedrock-runtime":
         return None
     params = invocation.arg(1, "api_params")
-    if operation in bedrock_invoke.OPERATIONS:
-        return bedrock_invoke.request(params, _parts, must_call)
+    if operation in OPERATIONS:
+        return _invoke_request(params, _parts, must_call)
     if not is_dict(params):
         return None
     return ModelRequest(_parts(params), model=fields(params).get("modelId"), must_call=must_call(fields(params)))
@@ -95,14 +99,14 @@ def _usage(response: Any) -> Usage | None:
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
     if kind == "metadata" and type(payload) is bytes:
         return read_usage(json.loads(payload).get("usage"))
-    return bedrock_invoke.usage(known)
+    return _invoke_usage(known)
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     params = invocation.arg(1, "api_params")
     # botocore made this dictionary for this request only, so it is changed in place.
     if _invokes(invocation):
-        bedrock_invoke.rewrite(params, view)
+        _rewrite_body(params, view)
     elif _request(invocation) is not None and type(fields(params).get("messages")) is list:
         messages = params["messages"]
         blocks = (block for message in dictionaries(messages) for block in dictionaries(message.get("content")))
@@ -113,7 +117,7 @@ def _answer_only(invocation: Invocation, note: str) -> None:
     """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
     params = invocation.arg(1, "api_params")
     if _invokes(invocation):
-        bedrock_invoke.answer_only(params, note, _answer_without_tools)
+        _answer_only_body(params, note, _answer_without_tools)
     else:
         _answer_without_tools(params, note)
 
@@ -156,9 +160,9 @@ def _asks(response: Any) -> bool | None:
         names = [text(call.get("name")) or "toolUse" for call in asked if "type" not in call]
         return asks_for(names) or False
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
-    event = bedrock_invoke.event_of(known)
+    event = event_of(known)
     if event is not None:
-        return bedrock_invoke.asks(event)
+        return _invoke_asks(event)
     if kind != "messageStop" or type(payload) is not bytes:
         return None
     return b"tool_use" in payload
@@ -182,12 +186,12 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
 
 
 def _invokes(invocation: Invocation) -> bool:
-    return invocation.arg(0, "operation_name") in bedrock_invoke.OPERATIONS
+    return invocation.arg(0, "operation_name") in OPERATIONS
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     if _invokes(invocation) and _request(invocation) is not None:
-        bedrock_invoke.reword(invocation.arg(1, "api_params"), reword)
+        _reword_body(invocation.arg(1, "api_params"), reword)
 
 
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
@@ -238,3 +242,123 @@ def _passes(event: Any) -> bool:
 request = ModelReader(
     _request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange, passes=_passes
 )
+
+# The names of the tokens of the input, of the output, and of what the cache has read and written.
+_IN_HEADERS = tuple(
+    f"x-amzn-bedrock-{of}-token-count" for of in ("input", "output", "cache-read-input", "cache-write-input")
+)
+_IN_METRICS = ("inputTokenCount", "outputTokenCount", "cacheReadInputTokenCount", "cacheWriteInputTokenCount")
+_METRICS = "amazon-bedrock-invocationMetrics"
+
+# Bedrock's InvokeModel, whole and streamed: the body is JSON text in the form of the model's provider. Read are the
+# bodies of Anthropic's models, of Amazon's (the form of Converse), and of those with OpenAI's chat. The program reads
+# the response from the wire, so that no call in it can be answered: views name no tool.
+
+
+def body_of(params: Any) -> dict[str, Any] | None:
+    """Return the body of a request; None where it is no JSON object, or a file, which is read once."""
+    body: Any = fields(params).get("body")
+    cls = type(body)
+    if cls is not str and cls is not bytes and cls is not bytearray:
+        return None
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if type(found) is dict else None
+
+
+def is_converse(body: Mapping[str, Any]) -> bool:
+    """Return True for a body in the form of Converse, which Amazon's models take."""
+    return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
+
+
+def _invoke_request(
+    params: Any,
+    converse: Callable[[Mapping[str, Any]], Iterator[RequestPart]],
+    converse_must_call: Callable[[Mapping[str, Any]], bool],
+) -> ModelRequest | None:
+    """Read a request; ``converse`` and ``converse_must_call`` read a body in the form of Converse."""
+    body = body_of(params)
+    if body is None or type(body.get("messages")) is not list:
+        return None
+    model = text(fields(params).get("modelId"))
+    if _is_anthropic(body):
+        return ModelRequest(anthropic.messages(body), model=model, must_call=anthropic.must_call(body))
+    if is_converse(body):
+        return ModelRequest(converse(body), model=model, must_call=converse_must_call(body))
+    return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(body))
+
+
+def _is_anthropic(body: Mapping[str, Any]) -> bool:
+    return "anthropic_version" in body
+
+
+def _rewrite_body(params: dict[str, Any], view: Callable[..., Any]) -> None:
+    """Put a view in the place of the messages."""
+    body = body_of(params)
+    if body is not None and type(body.get("messages")) is list:
+        messages = body["messages"]
+        made = view(messages, cached=any(mark in json.dumps(messages) for mark in ("cache_control", "cachePoint")))
+        if made is not messages:
+            _invoke_put(params, {**body, "messages": made})
+
+
+def _answer_only_body(params: dict[str, Any], note: str, converse: Callable[[dict[str, Any], str], None]) -> None:
+    """Forbid tool calls, and add the note to the system message; ``converse`` does so in the form of Converse."""
+    body = body_of(params) or {}
+    if _is_anthropic(body):
+        body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
+    elif is_converse(body):
+        converse(body, note)
+    else:
+        body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
+    _invoke_put(params, body)
+
+
+def _reword_body(params: dict[str, Any], change: Callable[[str], str]) -> None:
+    """Reword the texts of a request."""
+    body = body_of(params)
+    if body is not None:
+        made = reworded(body, change)
+        if made is not body:
+            _invoke_put(params, made)
+
+
+def _invoke_put(params: dict[str, Any], body: dict[str, Any]) -> None:
+    # botocore made this dictionary for this request only, so it is changed in place.
+    params["body"] = json.dumps(body)
+
+
+def _invoke_usage(response: Mapping[str, Any]) -> Usage | None:
+    """Return the usage of a whole response, which its headers have, or of the last raw event of a stream."""
+    event = event_of(response)
+    if event is not None:
+        counts = fields(event.get(_METRICS))
+        return _counted(counts, _IN_METRICS)
+    headers = fields(fields(response.get("ResponseMetadata")).get("HTTPHeaders"))
+    return _counted(headers, _IN_HEADERS)
+
+
+def _counted(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage | None:
+    """Return the usage; of the input, Bedrock counts what its cache has read and written apart."""
+    if counts.get(names[0]) is None:
+        return None
+    rest, output, cached, put = (int(counts.get(name) or 0) for name in names)
+    return Usage(rest + cached + put, cached, output, written=put)
+
+
+def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the provider's event in a raw event of a stream."""
+    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    if kind != "chunk" or type(payload) is not bytes:
+        return None
+    event = json.loads(base64.b64decode(json.loads(payload)["bytes"]))
+    return event if is_dict(event) else None
+
+
+def _invoke_asks(event: Mapping[str, Any]) -> bool | None:
+    """Return whether a provider's event asks for a tool call."""
+    if "messageStop" in event:
+        return text(fields(event["messageStop"]).get("stopReason")) == "tool_use"
+    return openai.asks(event) if "choices" in event else anthropic.asks(event)

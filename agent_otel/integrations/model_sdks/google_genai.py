@@ -13,19 +13,52 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.backpressure import attempt_refused, retry_delay
-from agent_otel.core.plain import dictionaries, fields, is_dict, listed, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.plain import (
+    context_of,
+    dictionaries,
+    fields,
+    given,
+    is_dict,
+    is_named,
+    is_text,
+    listed,
+    sole,
+    text,
+)
+from agent_otel.core.types import (
+    PRODUCED,
+    Exchange,
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    Replacement,
+    RequestPart,
+    ResponseVisit,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
+from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.hooks import Hook, Revising
-from agent_otel.integrations.model_sdks.google_interactions import INTERACTIONS
+from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
+from agent_otel.integrations.reader_functions import cause_behind, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from agent_otel.core.usage import Usage
+
+INTERACTIONS = Site(
+    Candidate(
+        "google.genai._gaos.interactions",
+        Wrap("Interactions.create", "interaction"),
+        Wrap("AsyncInteractions.create", "interaction"),
+    ),
+    minimum="2.34",
+)
 
 ENTRY = Integration(
     "google-genai",
@@ -54,7 +87,6 @@ ENTRY = Integration(
                 Wrap("invoke_function_from_dict_args", "invoke"),
                 Wrap("invoke_function_from_dict_args_async", "invoke"),
             ),
-            adapter="frameworks.google_genai",
         ),
     ),
 )
@@ -240,3 +272,119 @@ def _responded(invocation: Invocation, _: Any, error: BaseException | None) -> N
 
 
 responded = Hook(after=_responded)
+
+_OF_THE_SDK = "FunctionInvocationError"
+
+# Automatic function calling of Google's Gen AI SDK, which knows no ids of calls. The SDK raises an error of its own
+# for what a function raises, and makes text of that; the function's own is read.
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.arg(1, "function_to_invoke").__name__, invocation.arg(0, "args"))
+
+
+def _tool_result(value: Any) -> ToolResult:
+    """Read a result without the object around it that the model gets, where the function has made one itself."""
+    return ToolResult(sole("result", value))
+
+
+def _told(error: BaseException) -> Any:
+    """Read the text that the model gets of the SDK's exception."""
+    return str(error) if is_named(error, _OF_THE_SDK) else None
+
+
+def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
+    """Put a replacement into the SDK's exception, or return it as the function's result."""
+    if issubclass(type(value), BaseException):
+        value.args = (replacement.text,)
+    return replacement.text
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(_call(invocation).arguments))
+
+
+invoke = ToolReader(
+    PRODUCED,
+    _call,
+    _tool_result,
+    failure_text=_told,
+    cause=cause_behind(_OF_THE_SDK, of=context_of),  # the SDK raises its own within the function's exception
+    replace=_replace,
+    parameters=_parameters,
+    inject=inject_into(0, "args"),
+)
+
+# Google's Gen AI SDK: interactions, whole and streamed, sync and async, which its base client does not send. Read at
+# ``create`` of the generated classes, which each hop of a continued interaction passes. Google keeps the earlier
+# ones, so that a request with the id of one has its own input only.
+
+
+def _interaction_request(invocation: Invocation) -> ModelRequest:
+    body = fields(fields(invocation.kwargs.get("request")).get("body")) or invocation.kwargs
+    continued = text(body.get("previous_interaction_id")) is not None
+    must_call = text(fields(body.get("generation_config")).get("tool_choice")) == "any"
+    return ModelRequest(
+        _interaction_parts(body), continued=continued, model=text(body.get("model")), must_call=must_call
+    )
+
+
+def _interaction_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
+    tools, instruction, said = (body.get(name) for name in ("tools", "system_instruction", "input"))
+    if listed(tools):
+        yield RequestPart(TOOLS, plain_tools(listed(tools)))
+    if is_text(instruction):
+        yield RequestPart(SYSTEM, instruction)
+    if is_text(said):
+        yield RequestPart(USER, said)
+    else:
+        for step in listed(said) or [said]:
+            yield from _step(step)
+
+
+def _step(each: Any) -> Iterator[RequestPart]:
+    step = fields(each)
+    kind, name = text(step.get("type")) or "", text(step.get("name"))
+    if kind == "function_result":
+        failed = step.get("is_error") is True
+        yield RequestPart(TOOL_RESULTS, step.get("result"), text(step.get("call_id")), name, failed=failed)
+    elif kind == "function_call":
+        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), text(step.get("id")), name)
+    elif kind.endswith("_result"):  # the provider ran this tool, so no call of it was measured here
+        yield RequestPart(TOOL_RESULTS, step.get("result"))
+    elif kind.endswith("_call"):
+        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), text(step.get("id")), kind.removesuffix("_call"))
+    elif step:
+        is_model = kind in {"model_output", "thought"} or text(step.get("role")) == "model"
+        content = step.get("content")
+        whole = plain_model(each) if is_named(each, "BaseModel") else each
+        said = content if is_text(content) else listed(content) or [whole]
+        yield RequestPart(ASSISTANT if is_model else USER, said)
+
+
+def _interaction(response: Any) -> Mapping[str, Any]:
+    """Return the fields of an interaction, or of that in an event of a stream."""
+    return fields(given(fields(response).get("interaction"), response))
+
+
+def _interaction_usage(response: Any) -> Usage | None:
+    return read_usage(_interaction(response).get("usage"))
+
+
+def _interaction_asks(response: Any) -> bool | None:
+    """Return whether an interaction asks for a tool call, or an event of a stream begins one."""
+    known = _interaction(response)
+    if text(known.get("status")) is not None:
+        calls = [step for step in map(fields, listed(known.get("steps"))) if text(step.get("type")) == "function_call"]
+        return asks_for(text(call.get("name")) or "tool" for call in calls) if calls else False
+    step = fields(known.get("step"))
+    return asks_for([text(step.get("name")) or "tool"]) if text(step.get("type")) == "function_call" else None
+
+
+def _watch(response: Any, visit: ResponseVisit) -> Any:
+    if is_named(response, "Stream", "AsyncStream"):
+        response.generator = watched(response.generator, visit)
+    return response
+
+
+interaction = ModelReader(_interaction_request, _interaction_usage, _interaction_asks, _watch)

@@ -8,25 +8,52 @@ seen inside of them.
 from __future__ import annotations
 
 import functools
+import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
+from agent_otel.core.types import (
+    PRODUCED,
+    Exchange,
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    Replacement,
+    ResponseVisit,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations import wrappers
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
-from agent_otel.integrations.frameworks.litellm_loops import LOOPS
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.streams import MeasuredStream, with_items
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.core.usage import Usage
+
+
+_FIRST = "1.106"
+_LOOPS = (Wrap("run_tool_loop", "looping"), Wrap("arun_tool_loop", "looping_async"))
+
+LOOP = Site(
+    Candidate("litellm.harness.handlers.tool_loop_handler", Wrap("_execute_tool", "function")),
+    minimum="1.106",
+)
+LOOPS = (
+    Site(Candidate("litellm.tool_loop", *_LOOPS), minimum=_FIRST),
+    Site(Candidate("litellm", *_LOOPS), minimum=_FIRST),  # imported before the switch is on
+    LOOP,
+)
 
 ENTRY = Integration(
     "litellm",
@@ -159,4 +186,89 @@ responding = ModelReader(
 exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items, apart=_apart)
 completing = ModelReader(
     _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange, passes=_passes
+)
+
+# LiteLLM's loop, ``run_tool_loop``. It gets a function of the program that makes each call and returns the message of
+# the tool.
+
+
+def _asked_call(invocation: Invocation) -> ToolCall:
+    asked = invocation.arg(0, "tool_call")
+    return ToolCall(asked.function.name, asked.function.arguments, asked.id)
+
+
+def _message_result(message: Any) -> ToolResult:
+    return ToolResult(fields(message).get("content", ""))
+
+
+def _replace_message(message: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
+    kept = {"role": "tool", "tool_call_id": invocation.arg(0, "tool_call").id, **fields(message)}
+    return {**kept, "content": replacement.text}
+
+
+def _arguments(invocation: Invocation) -> dict[str, Any]:
+    """Return the model's arguments; none where they are no JSON object."""
+    try:
+        arguments = json.loads(text(invocation.arg(0, "tool_call").function.arguments) or "")
+    except ValueError:
+        return {}
+    return arguments if is_dict(arguments) else {}
+
+
+def _inject_asked(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the call, which stays in the messages as it is."""
+    asked = invocation.arg(0, "tool_call").model_copy(deep=True)
+    asked.function.arguments = json.dumps({**_arguments(invocation), **values}, ensure_ascii=False)
+    invocation.put(0, "tool_call", asked)
+    return True
+
+
+def _asked_parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(_arguments(invocation))
+
+
+_asked = ToolReader(
+    PRODUCED,
+    _asked_call,
+    _message_result,
+    replace=_replace_message,
+    parameters=_asked_parameters,
+    inject=_inject_asked,
+)
+_asked_async = _asked._replace(is_awaited=True)
+
+
+def _around(reader: ToolReader) -> Hook:
+    """Return a hook that measures the function which makes the calls of a loop."""
+
+    def before(invocation: Invocation) -> None:
+        execute = invocation.kwargs.get("execute_tool")
+        if callable(execute):
+            invocation.kwargs = {**invocation.kwargs, "execute_tool": wrappers.around(execute, reader)}
+
+    return Hook(before)
+
+
+looping = _around(_asked)
+looping_async = _around(_asked_async)
+
+# LiteLLM's harness ``TOOL_LOOP``, which calls functions of the program. It makes a text of what they return or raise.
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.arg(0, "tool").name, invocation.arg(1, "arguments"))
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    return tuple(fields(invocation.arg(0, "tool").args_model.model_fields))
+
+
+function = ToolReader(
+    PRODUCED,
+    _call,
+    ToolResult,
+    is_refusal=raises_within("litellm", "ValidationError"),
+    replace=replace_by_text,
+    parameters=_parameters,
+    inject=inject_into(1, "arguments"),
 )

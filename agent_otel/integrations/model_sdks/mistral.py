@@ -5,30 +5,77 @@ Read where the base SDK builds each request, from the models that it is about to
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import handler
 from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.plain import attributes, fields, given, is_named, is_text, listed, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel.core.captured_content import hiding
+from agent_otel.core.plain import (
+    attributes,
+    context_of,
+    fields,
+    given,
+    is_dict,
+    is_named,
+    is_text,
+    listed,
+    properties,
+    text,
+)
+from agent_otel.core.types import (
+    PRODUCED,
+    AgentRun,
+    Exchange,
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    RequestPart,
+    ResponseVisit,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+)
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
-from agent_otel.integrations.frameworks.mistral_runs import LOOP
-from agent_otel.integrations.frameworks.mistral_voice import VOICE
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai, openai_answers
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
+from agent_otel.integrations.reader_functions import cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from agent_otel.core.types import Replacement
     from agent_otel.core.usage import Usage
+
 
 _CHATS = tuple(
     Wrap(f"Chat.{function}", "chatting") for function in ("complete", "complete_async", "stream", "stream_async")
+)
+
+_RUN = Wrap("Conversations.run_async", "conversation_run")
+LOOP = (
+    Site(
+        Candidate("mistralai.extra.run.context", Wrap("create_function_result", "called")),
+        minimum="1.12",
+    ),
+    Site(
+        Candidate("mistralai.client.conversations", _RUN),  # 2.0 and later
+        Candidate("mistralai.conversations", _RUN),
+        minimum="1.12",
+    ),
+)
+
+VOICE = Site(
+    Candidate("mistralai.extra.voice_agents.tools", Wrap("FunctionHandler.invoke", "invoke")),
+    minimum="3.3",
 )
 ENTRY = Integration(
     "mistralai",
@@ -241,4 +288,89 @@ exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart
 chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange, passes=_passes)
 request = ModelReader(
     _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(_no_body, _put, reword=_reword)
+)
+
+#: The field that holds the function, by kind of tool; a tool of an MCP server has none.
+_FUNCTIONS = ("callable", "awaitable")
+_FAILED = "Error while executing "
+
+# The loop of Mistral's client over a conversation, ``run_async``, whose context calls registered functions. Produced
+# is read at ``create_function_result``, which returns the entry that the model is sent. With ``continue_on_fn_error``
+# it makes a text of what a function raises.
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    asked = invocation.arg(0, "function_call")
+    return ToolCall(asked.name, asked.arguments, asked.tool_call_id)
+
+
+def _result(entry: Any) -> ToolResult:
+    result = fields(entry).get("result", "")
+    if (text(result) or "").startswith(_FAILED):
+        return ToolResult(result, error_type="tool_error", raised=True)
+    return ToolResult(result)
+
+
+def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
+    asked = invocation.arg(0, "function_call")
+    models = sys.modules[type(asked).__module__.rpartition(".")[0]]
+    return models.FunctionResultEntry(tool_call_id=asked.tool_call_id, result=replacement.text)
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments behind those of the model, which the client shows on a span of its own."""
+    tool = invocation.arg(1, "run_tool")
+    name = next((each for each in _FUNCTIONS if each in fields(tool)), None)
+    if name is None:
+        return False
+    function = hiding(fields(tool)[name], values, handler.injected() or {})
+    invocation.put(1, "run_tool", dataclasses.replace(tool, **{name: function}))
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    definition = fields(fields(fields(invocation.arg(1, "run_tool")).get("tool")).get("function"))
+    return properties(definition.get("parameters"))
+
+
+called = ToolReader(
+    PRODUCED,
+    _call,
+    _result,
+    cause=cause_behind("RunException", of=context_of),  # the context raises its own within the function's exception
+    replace=_replace,
+    parameters=_parameters,
+    inject=_inject,
+)
+conversation_run = RunReader(lambda _: AgentRun())  # it has no name
+
+# Functions of the program that Mistral's voice agents call. Produced is read where a handler is invoked. It gets the
+# model's arguments as JSON and returns a text. The id of the call does not reach the program.
+
+
+def _voice_call(invocation: Invocation) -> ToolCall:
+    return ToolCall(invocation.instance.name, text(invocation.arg(0, "raw_arguments")) or {})
+
+
+def _voice_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    given = text(invocation.arg(0, "raw_arguments"))
+    arguments = json.loads(given) if given else {}
+    if not is_dict(arguments):
+        return False
+    invocation.put(0, "raw_arguments", json.dumps({**arguments, **values}, ensure_ascii=False))
+    return True
+
+
+def _voice_parameters(invocation: Invocation) -> Iterable[str]:
+    return properties(invocation.instance.parameters)
+
+
+invoke = ToolReader(
+    PRODUCED,
+    _voice_call,
+    ToolResult,
+    is_refusal=raises_within("mistralai", "ValidationError"),
+    replace=replace_by_text,
+    parameters=_voice_parameters,
+    inject=_voice_inject,
 )

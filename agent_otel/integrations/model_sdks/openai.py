@@ -6,17 +6,30 @@ providers have the same shapes, some of them as objects: their adapters use `cha
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import handler
 from agent_otel.core.message_parts import Messages
-from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart, new_part
+from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, properties, text
+from agent_otel.core.types import (
+    PRODUCED,
+    AgentRun,
+    Invocation,
+    ModelReader,
+    ModelRequest,
+    RequestPart,
+    RunReader,
+    ToolCall,
+    ToolReader,
+    ToolResult,
+    new_part,
+)
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
+from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.openai_answers import ENDED, asks, ends, hosted, passes
-from agent_otel.integrations.model_sdks.openai_items import ROLES, content_of, parts_of
-from agent_otel.integrations.model_sdks.openai_realtime import REALTIME, RESPONSES
 from agent_otel.integrations.model_sdks.stainless import (
     base_client,
     body_of,
@@ -26,14 +39,33 @@ from agent_otel.integrations.model_sdks.stainless import (
     watch,
 )
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.semconv import SYSTEM, TOOL_CALL_ARGUMENTS, TOOLS, USER
+from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from agent_otel.core.types import Replacement
     from agent_otel.core.usage import Usage
 
+
 __all__ = ["ENTRY", "asks", "chat", "delay", "ends", "must_call", "refused", "request", "responses", "usage"]
+
+REALTIME = Site(
+    Candidate(
+        "openai.resources.realtime.realtime",
+        Wrap("AsyncRealtimeConnection.send", "sent"),
+        Wrap("RealtimeConnection.send", "sent"),
+    ),
+    minimum="3.0",
+)
+RESPONSES = Site(
+    Candidate(
+        "openai.resources.responses.responses",
+        Wrap("AsyncResponsesConnection.send", "created"),
+        Wrap("ResponsesConnection.send", "created"),
+    ),
+    minimum="3.45",
+)
 
 ENTRY = Integration(
     "openai",
@@ -53,7 +85,6 @@ ENTRY = Integration(
                 *(Wrap(f"{kind}ResponsesToolRunner._execute_function", "execute") for kind in ("", "Async")),
                 *(Wrap(f"{kind}ResponsesToolRunner.iterate", "runner_run") for kind in ("", "Async")),
             ),
-            adapter="frameworks.openai_runner",
             minimum="3.45",
         ),
     ),
@@ -204,3 +235,131 @@ request = ModelReader(
     passes=passes,
 )
 refused, delay = stainless.refused, stainless.delay
+
+# The tool runner of OpenAI's SDK, which calls registered functions in a loop over the Responses API. Produced is read
+# at ``_execute_function``, which returns the item that the model is sent. An exception of a function ends the run.
+
+
+def _call(invocation: Invocation) -> ToolCall:
+    item = invocation.arg(1, "item")
+    return ToolCall(item.name, item.arguments, item.call_id)
+
+
+def _result(item: Any) -> ToolResult:
+    return ToolResult(fields(item).get("output", ""))
+
+
+def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
+    """Return the item of a replacement; the runner has made the one that it stands for."""
+    call_id = invocation.arg(1, "item").call_id
+    return {"type": "function_call_output", "call_id": call_id, "output": replacement.text}
+
+
+def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    """Put arguments into a copy of the run's state, from which the function gets them."""
+    run, call_id = invocation.arg(0, "run"), invocation.arg(1, "item").call_id
+    given = run.arguments[call_id]
+    renewed = copy.copy(run)
+    known = {**given, **values} if is_dict(given) else given.model_copy(update=values)
+    renewed.arguments = {**run.arguments, call_id: known}
+    invocation.put(0, "run", renewed)
+    return True
+
+
+def _parameters(invocation: Invocation) -> Iterable[str]:
+    tool = invocation.instance._functions[invocation.arg(1, "item").name].tool
+    return properties(fields(tool).get("parameters"))
+
+
+def _run(_: Invocation) -> AgentRun:
+    """Read a run; a runner has no name."""
+    return AgentRun()
+
+
+execute = ToolReader(PRODUCED, _call, _result, replace=_replace, parameters=_parameters, inject=_inject)
+runner_run = RunReader(_run)
+
+ROLES = {"user": USER, "assistant": ASSISTANT}
+
+# The items of a request to OpenAI's Responses API: messages, calls and their results, and what else a model reads.
+
+ROLES |= {"system": SYSTEM, "developer": SYSTEM, "tool": TOOL_RESULTS, "function": TOOL_RESULTS}
+# Keys of the model's arguments, in the items of calls to different tools.
+_ARGUMENTS = ("arguments", "input", "action", "operation", "code", "queries")
+# Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.
+_OWN_IDS = ("msg_", "fc_", "ctc_")
+
+
+def content_of(value: Any) -> Any:
+    """Return a message's content, or None if it is missing or a sentinel of an omitted key."""
+    cls = type(value)
+    if issubclass(cls, tuple):
+        return listed(value)
+    return value if issubclass(cls, str | list | dict | int | float) else None
+
+
+def parts_of(each: Any) -> Iterator[RequestPart]:
+    """Yield the parts of an item."""
+    item = fields(each)
+    kind = text(given(item.get("type"), "message"))
+    if kind is None:
+        return
+    item_id = text(item.get("id"))
+    item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
+    if kind == "message":
+        role, content = text(item.get("role")), content_of(item.get("content"))
+        if content is not None:
+            yield RequestPart(ROLES.get(role or "", USER), content, message_id=item_id)
+    elif kind.endswith("_call_output") or kind == "program_output":
+        call_id = text(given(item.get("call_id"), item.get("id")))  # a local shell's output has its call's as its own
+        yield RequestPart(TOOL_RESULTS, given(content_of(item.get("output")), item.get("result")), call_id or None)
+    elif kind.endswith("_call"):
+        asked = next((value for name in _ARGUMENTS if (value := item.get(name)) is not None), "")
+        name = text(item.get("name")) or kind.removesuffix("_call")
+        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, text(item.get("call_id")), name, item_id)
+        # The provider ran this tool, so no call of it was measured here.
+        for name in ("output", "results", "result"):
+            if item.get(name) is not None:
+                yield RequestPart(TOOL_RESULTS, item.get(name))
+    else:
+        yield from _of_others(kind, item)
+
+
+def _of_others(kind: str, item: Mapping[str, Any]) -> Iterator[RequestPart]:
+    """Yield the part of an item that is neither a message nor a call; the model reads each but a reference."""
+    if kind in {"reasoning", COMPACTION}:
+        value = given(item.get("encrypted_content"), item.get("summary"))
+        yield RequestPart(ASSISTANT, value, name=COMPACTION if kind == COMPACTION else None)
+    elif item.get("tools") is not None:  # that a server lists, a search has found, or the program adds
+        yield RequestPart(TOOLS, listed(item["tools"]))
+    elif kind != "item_reference":
+        yield RequestPart(ASSISTANT, item)
+
+
+# OpenAI's APIs over WebSockets, Realtime and Responses: the results that a program sends. Read at ``send`` of each
+# connection. Realtime keeps the conversation: no request repeats it. The entry is in ``openai.py``.
+
+
+def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    event = fields(invocation.arg(0, "event"))
+    item = fields(event.get("item"))
+    kinds = (text(event.get("type")), text(item.get("type")))
+    if error is None and kinds == ("conversation.item.create", "function_call_output"):
+        _deliver(item)
+
+
+def _created(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    event = fields(invocation.arg(0, "event"))
+    is_request = error is None and text(event.get("type")) == "response.create"
+    for item in map(fields, listed(event.get("input")) if is_request else ()):
+        if (text(item.get("type")) or "").endswith("_call_output"):
+            _deliver(item)
+
+
+def _deliver(item: dict[str, Any]) -> None:
+    if is_text(item.get("output")):
+        handler.result_delivered(RequestPart(TOOL_RESULTS, item["output"], text(item.get("call_id"))), __name__)
+
+
+sent = Hook(after=_sent)
+created = Hook(after=_created)

@@ -10,6 +10,7 @@ workflow there is the runtime of the ARN, so that no payload counts twice for on
 
 from __future__ import annotations
 
+import re
 from typing import Any
 from urllib.parse import unquote
 
@@ -17,10 +18,10 @@ from agent_otel._internal import errors
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import fields, is_text, text
 from agent_otel.core.types import Invocation, Payload, Step
+from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.integrations.runtimes import agentcore_memory
-from agent_otel.semconv import INPUT, OUTPUT
+from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(
     "bedrock-agentcore",
@@ -131,7 +132,7 @@ def _called(invocation: Invocation, answered: Any, _: BaseException | None) -> N
     if operation.name == _INVOKE:
         _read_invocation(fields(invocation.arg(1, "request_dict")), answered)
     elif operation.name == "CreateEvent":
-        agentcore_memory.created(fields(invocation.arg(1, "request_dict")), answered)
+        created(fields(invocation.arg(1, "request_dict")), answered)
 
 
 def _read_invocation(request: dict[str, Any], answered: Any) -> None:
@@ -159,3 +160,48 @@ def _runtime_of(path: str | None) -> str | None:
 
 invoked = Hook(after=_invoked)
 called = Hook(after=_called)
+
+#: The SDKs write the ids before the payload.
+_MAX_IDS = 2_000
+#: The field with the session, any other text, and the brackets around fields.
+_TOKENS = re.compile(rb'"sessionId"\s*:\s*"([^"\\]+)"|"(?:[^"\\]|\\.)*"|[][{}]')
+_DEPTHS = {b"{": 1, b"[": 1, b"]": -1, b"}": -1}
+_REFUSED = 300
+
+# Amazon Bedrock AgentCore Memory: the events that a program adds to a session. botocore's client sends them, whatever
+# calls it: the SDK's clients, the session manager for Strands, boto3 itself. The bytes are those of the body of
+# ``CreateEvent``. In a method of another store they are that store's: all that a node writes is one event of
+# LangGraph's saver, and a checkpoint is one too, or several: above 10 MB, or 100 channels.
+
+
+def created(request: dict[str, Any], answered: Any) -> None:
+    """Report an event that botocore has sent; one that the service has not taken is none."""
+    body = request.get("body")
+    http = answered[0] if type(answered) is tuple else None
+    if type(body) is not bytes or http is None or http.status_code >= _REFUSED:
+        return
+    saving = stores.open_saving.get()
+    if saving is not None:
+        before = sum(size for size, _ in saving.items)
+        saving.items = [(before + len(body), _RUNTIME)]
+        return
+    transfer = stores.open_transfer.get()
+    if transfer is not None and not transfer.is_read:
+        stores.add(body)
+        return
+    stores.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=_memory(request))
+
+
+def _session(body: bytes) -> str | None:
+    """Return the session that a body names; what is stored in it may have fields of the same name."""
+    depth = 0
+    for token in _TOKENS.finditer(body, 0, _MAX_IDS):
+        if depth == 1 and token[1] is not None:
+            return token[1].decode("utf-8", "replace")
+        depth += _DEPTHS.get(token[0], 0)
+    return None
+
+
+def _memory(request: dict[str, Any]) -> str | None:
+    """Return the memory's id: the part of ``/memories/{id}/events``."""
+    return (text(request.get("url_path")) or "").rpartition("/events")[0].rpartition("/memories/")[2] or None

@@ -5,8 +5,7 @@ from __future__ import annotations
 from agent_otel.core import handler
 from agent_otel.core.types import StepReader
 from agent_otel.integrations.hooks import Flag, Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.integrations.runtimes.openai_agents_sessions import DAPR_SAVES
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 # Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
@@ -25,7 +24,11 @@ ENTRY = Integration(
             Wrap("_OrchestrationExecutor.execute", "workflow"),
             Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
         ),
-        DAPR_SAVES,
+        # Sessions of OpenAI's Agents SDK in Dapr's store of states.
+        Site(
+            Candidate("dapr.aio.clients.grpc.client", Wrap("DaprGrpcClientAsync.save_state", "saving")),
+            adapter="frameworks.openai_agents",
+        ),
     ),
 )
 

@@ -8,21 +8,23 @@ and metadata, which some savers write as JSON of their own.
 
 from __future__ import annotations
 
+import re
+from contextvars import ContextVar
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import step_handler
+from agent_otel.core import handler, step_handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_text, modules_of
-from agent_otel.core.types import Invocation, Payload, Step
+from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
+from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
 from agent_otel.integrations import patching, stores
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
-from agent_otel.integrations.runtimes.langgraph_names import is_beside, kind_of, namespace, node_of, note_task
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
 
 ENTRY = Integration(
     "langgraph",
@@ -47,7 +49,6 @@ ENTRY = Integration(
                 Wrap("Pregel.invoke", "run"),
                 Wrap("Pregel.ainvoke", "run"),
             ),
-            adapter="frameworks.langgraph",
         ),
         # The node of a task.
         Site(
@@ -237,6 +238,18 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
 put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
 serialized = Hook(_serializing, _serialized)
+
+# LangGraph: the names of nodes and checkpoints, which come from the config, the arguments and the loop's tasks.
+
+
+def note_task(invocation: Invocation) -> None:
+    """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
+    task_id = invocation.arg(0, "task_id")
+    task = getattr(invocation.instance, "tasks", {}).get(task_id)
+    if task is not None:
+        _task.set((task_id, task.name))
+
+
 writing = Hook(note_task)
 
 
@@ -247,3 +260,99 @@ def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:
 
 savers = Family(_methods)
 serializers = Family(lambda saver: ((type(saver.serde), "dumps_typed", serialized),))
+
+#: The name of a graph that the program gave none.
+_UNNAMED = "LangGraph"
+# Open a span for each run of LangChain's.
+_ALSO_TRACED_BY = (
+    "openinference.instrumentation.langchain:LangChainInstrumentor",
+    "opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",
+    "opentelemetry.instrumentation.langchain:LangchainInstrumentor",
+)
+
+# LangGraph's runs; the entry and the checkpoints are in ``runtimes/langgraph.py``, the tools in ``langchain.py``.
+
+
+def _run(invocation: Invocation) -> AgentRun | None:
+    """Read the graph's name and thread; report the name for the thread that its savers and its subgraphs' write to."""
+    graph = invocation.instance
+    name = text(graph.name)
+    agent = None if name == _UNNAMED else name
+    for config in (invocation.arg(1, "config"), graph.config):
+        configurable = fields(fields(config).get("configurable"))
+        if text(configurable.get("checkpoint_ns")):
+            return None  # inside another graph
+        thread_id = identity(configurable.get("thread_id"))
+        if thread_id is not None:
+            handler.execution_named(thread_id, graph.name)
+            return AgentRun(agent, thread_id)
+    return AgentRun(agent)
+
+
+def _pauses(value: Any) -> bool:
+    """Return true for a state, or an item of a stream, with an interrupt; with several modes, an item is a tuple."""
+    states = value if type(value) is tuple else (value,)
+    return any(type(state) is dict and "__interrupt__" in state for state in states)
+
+
+run = RunReader(_run, pauses=_pauses, also_traced_by=_ALSO_TRACED_BY)
+
+_PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
+_SENT = re.compile(r"(?:~~\d{10})?~__pregel_push, (\d{10})(?:, \w+)?")
+_MOST_BESIDE = 4
+# Prefixes of the channels that start a node; older versions have one for each way to start it.
+_TRIGGERS = ("branch:", "start:", "__start__")
+_SENDS = "__pregel_tasks"
+
+_task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
+
+
+def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
+    """Return the path to a subgraph without the ids of its runs, with the numbers of tasks that run side by side."""
+    path = _path(config)
+    if ":" in path:
+        path = "|".join(part.partition(":")[0] for part in path.split("|"))
+    return " ".join((path, *map(str, _numbers(config, task_path))))
+
+
+def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
+    """Return true for one of so many tasks side by side that their payloads would push out those of the graph."""
+    return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
+
+
+def _path(config: Mapping[str, Any]) -> str:
+    return text(config["configurable"].get("checkpoint_ns")) or ""
+
+
+def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
+    """Yield the numbers of the tasks that a node has sent: that of the subgraph's run, and of the task that writes.
+
+    Such tasks run in one step, and their payloads are no turns of one another. A path without ids is that of a graph
+    with a memory of its own: its next turn is its next run, whichever task starts it.
+    """
+    task = fields(config.get("metadata")).get("langgraph_path")
+    if type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in _path(config):
+        yield task[1]
+    sent = _SENT.fullmatch(task_path)
+    if sent is not None:
+        yield int(sent[1])
+
+
+def kind_of(
+    config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
+) -> str:
+    """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
+    ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
+    coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
+    if _SENDS in channels:
+        coming.update(node for send in listed(channels[_SENDS]) if (node := text(send.node)) is not None)
+    return f"{namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
+
+
+def node_of(task_id: str, task_path: str) -> str | None:
+    """Return the node whose task wrote; the path contains its name if the graph's edges started it."""
+    task = _task.get()
+    if task is not None and task[0] == task_id:
+        return task[1]
+    pulled = _PULLED.fullmatch(task_path)
+    return pulled[1] if pulled else None

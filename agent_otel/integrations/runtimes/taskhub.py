@@ -17,11 +17,11 @@ from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.recent import Recent
-from agent_otel.integrations.runtimes.taskhub_run import Run
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
 
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000
@@ -240,3 +240,27 @@ def is_refusal(error: Any) -> bool:
     """Return True if the hub refused a message as larger than its limit."""
     details = getattr(error, "details", None)
     return callable(details) and _TOO_LARGE in (details() or "")
+
+
+# A run of a workflow of a task hub, as far as it has been read.
+
+
+class Run:
+    """The progress of reading one run of a workflow; a run that continues as new has a new one."""
+
+    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told", "workflow")
+
+    def __init__(self) -> None:
+        #: Events that were history at the last turn; every turn adds to them.
+        self.committed = -1
+        #: True if it continues as new, or has ended and left no history that distinguishes it from a later run of its
+        #: name.
+        self.is_over = False
+        #: Events measured so far, and what they came to.
+        self.seen = 0
+        self.history_bytes = 0
+        #: Tasks whose input was counted where it was made, because it may be too large to arrive.
+        self.unsendable: set[int] = set()
+        #: True if the SDK was informed that the last turn was refused.
+        self.was_told = False
+        self.workflow: str | None = None

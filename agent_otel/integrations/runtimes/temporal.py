@@ -12,26 +12,19 @@ from __future__ import annotations
 
 import re
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 from agent_otel.core import handler as observer
-from agent_otel.core import step_handler
+from agent_otel.core import payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
-from agent_otel.integrations.runtimes import temporal_runs as runs
-from agent_otel.integrations.runtimes.temporal_payloads import (
-    ENDS,
-    RESULT,
-    RUNTIME,
-    field_bytes,
-    keep_limit,
-    limit_of,
-    payload_of,
-    refusal_of,
-    sent_by,
-)
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 ENTRY = Integration(
     "temporal",
@@ -133,17 +126,17 @@ def _activating(invocation: Invocation) -> None:
     for job in activation.jobs:
         if job.HasField("initialize_workflow"):
             started = job.initialize_workflow
-            run = runs.run_of(activation.run_id, started.workflow_type)
+            run = run_of(activation.run_id, started.workflow_type)
             if not activation.is_replaying:
-                runs.begin(activation.run_id, run)
+                begin(activation.run_id, run)
                 _report(_of(activation, run), payload_of(INPUT, started.arguments, again=run.again(INPUT)))
         elif job.HasField("remove_from_cache"):
-            runs.evicted(activation.run_id, job.remove_from_cache.reason)
+            evicted(activation.run_id, job.remove_from_cache.reason)
         elif not activation.is_replaying:
-            runs.begin(activation.run_id, runs.run_of(activation.run_id))
+            begin(activation.run_id, run_of(activation.run_id))
 
 
-def _of(activation: Any, run: runs.Run) -> Step:
+def _of(activation: Any, run: Run) -> Step:
     return Step(RUNTIME, workflow=run.workflow, execution=activation.run_id)
 
 
@@ -169,7 +162,7 @@ def _read_commands(completion: Any, limit: int) -> None:
         return
     if not completion.successful.commands:  # as that of an eviction
         return
-    run = runs.run_of(activation.run_id)
+    run = run_of(activation.run_id)
     scheduled, ends, is_refused = None, False, False
     for command in completion.successful.commands:
         variant = command.WhichOneof("variant")
@@ -219,3 +212,146 @@ completing_workflow = Hook(_completing_workflow)
 encoded = Hook(after=_encoded)
 validated = Hook(after=_validated)
 workflow_worker = Hook(_workflow_worker_made)
+
+RUNTIME = "temporal"
+_BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")
+_DEFAULT_LIMIT_BYTES = 2 * 1024 * 1024
+
+#: Commands that end a run.
+ENDS = frozenset(f"{end}_workflow_execution" for end in ("cancel", "complete", "continue_as_new", "fail"))
+#: The command with a workflow's result, which arrives nowhere else.
+RESULT = "complete_workflow_execution"
+# The field with the payloads of each command that is counted where it arrives, or at the sender if it is refused.
+_SENT_ON = {
+    "schedule_activity": "arguments",
+    "start_child_workflow_execution": "input",
+    "continue_as_new_workflow_execution": "arguments",
+    "signal_external_workflow_execution": "args",
+}
+
+_limits: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
+
+# Bytes of Temporal's payloads, and the limit that the server of a worker has for them.
+
+
+def limit_of(worker: Any) -> int:
+    """Return the limit in bytes that a worker got from its server, or Temporal's default."""
+    return _limits.get(worker, _DEFAULT_LIMIT_BYTES)
+
+
+def keep_limit(worker: Any, limits: Any) -> None:
+    """Keep the limit of a namespace for a worker, and as the cap of its payloads."""
+    limit = getattr(limits, "blob_size_limit_error", 0)
+    if limit > 0:
+        _limits[worker] = limit
+        for boundary in _BOUNDARIES:
+            payload_cap.discover(RUNTIME, boundary, limit)
+
+
+def field_bytes(size: int) -> int:
+    """Return the bytes of a protobuf field with so many bytes in it: tag, length in seven bits a byte, and those."""
+    return 1 + max(1, (size.bit_length() + 6) // 7) + size
+
+
+def payload_of(direction: str, payloads: Iterable[Any], *, again: bool = False) -> Payload | None:
+    """Weigh a ``Payloads`` message without building one; the largest JSON text stands for what is inside.
+
+    protobuf's own ByteSize serialises.
+    """
+    total, text = 0, b""
+    for payload in payloads:
+        data = payload.data
+        size = field_bytes(len(data)) if data else 0
+        for key, value in payload.metadata.items():
+            size += field_bytes(field_bytes(len(key.encode())) + field_bytes(len(value)))
+            if value.startswith(b"json/") and key == "encoding" and len(data) > len(text):
+                text = data
+        for stored in getattr(payload, "external_payloads", ()):
+            size += field_bytes(stored.ByteSize())
+        total += field_bytes(size)
+    return Payload(direction, total, text or None, again=again) if total else None
+
+
+def sent_by(variant: str, sent: Any) -> Payload | None:
+    """Return the payload of a command that the server may refuse; None for another command."""
+    if variant in _SENT_ON:
+        return payload_of(INPUT, getattr(sent, _SENT_ON[variant]))
+    if variant == RESULT and sent.HasField("result"):
+        return payload_of(OUTPUT, (sent.result,))
+    if variant == "schedule_nexus_operation":
+        return payload_of(INPUT, (sent.input,))
+    if variant == "update_response" and sent.HasField("completed"):
+        carried = payload_of(OUTPUT, (sent.completed,))
+        return carried and carried._replace(kind=variant)
+    if variant == "fail_workflow_execution":
+        return Payload(OUTPUT, sent.failure.ByteSize(), kind=variant)
+    return None
+
+
+def refusal_of(payload: Payload | None, limit: int) -> str | None:
+    """Return the error message for a payload above the limit."""
+    if payload is None or payload.bytes <= limit:
+        return None
+    return f"{payload.bytes} bytes exceed the limit of {limit}"
+
+
+# Reasons for an eviction behind a run's last command: CACHE_FULL, of a worker that keeps no run, and
+# WORKFLOW_EXECUTION_ENDING. Behind another one, the server has not taken the command.
+_DONE = (1, 10)
+_RUNS = 4096
+
+# Runs of Temporal's workflows in this process, from the first activation that is no replay to the last command.
+
+
+class Run:
+    """The state of a workflow's run: its type, the counted payloads, the last number of each kind of command.
+
+    A workflow task that failed is done again, and is no replay then. ``has_begun`` is false while this process has only
+    replayed the run, as for a query of a run that has ended. ``is_over`` is true behind the run's last command.
+    """
+
+    __slots__ = ("counted", "has_begun", "is_over", "last", "workflow")
+
+    def __init__(self, workflow: str | None) -> None:
+        self.workflow = workflow
+        self.counted: set[tuple[Any, ...]] = set()
+        self.last: dict[str, int] = {}
+        self.has_begun = self.is_over = False
+
+    def again(self, *what: Any) -> bool:
+        """Return True if this has been counted; mark it as counted."""
+        known = what in self.counted
+        self.counted.add(what)
+        return known
+
+
+_runs: dict[str, Run] = {}
+
+
+def run_of(run_id: str, workflow: str | None = None) -> Run:
+    """Return the run with this id; above the limit the first run is dropped."""
+    run = _runs.get(run_id)
+    if run is None:
+        if len(_runs) >= _RUNS:
+            del _runs[next(iter(_runs))]
+        run = _runs[run_id] = Run(workflow)
+    return run
+
+
+def begin(run_id: str, run: Run) -> None:
+    """Report a run that begins, or goes on, in this process."""
+    run.is_over = False
+    if not run.has_begun and run.workflow is not None:
+        run.has_begun = True
+        step_handler.execution_began(run_id, run.workflow)
+
+
+def evicted(run_id: str, reason: int) -> None:
+    """Report the end of a run that has sent its last command; one that was replayed to its end leaves nothing."""
+    run = _runs.get(run_id)
+    if run is None or reason not in _DONE:
+        return
+    if run.is_over:
+        step_handler.execution_ended(run_id)
+    if run.is_over or not run.has_begun:
+        del _runs[run_id]

@@ -205,7 +205,7 @@ def test_the_tokens_of_several_answers_in_one_stream_are_read_to_the_last(
 
 _BLOCKS = """
 import json
-from agent_otel.integrations.model_sdks.xai_messages import as_chat, with_body
+from agent_otel.integrations.model_sdks.xai import as_chat, with_body
 from google.protobuf.json_format import MessageToDict
 from xai_sdk import chat
 from xai_sdk.proto import chat_pb2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel.core.types import RequestPart
-from agent_otel.integrations.model_sdks.openai_items import parts_of
+from agent_otel.integrations.model_sdks.openai import parts_of
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS
 from tests.rows import each_row
 

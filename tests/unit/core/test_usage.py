@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from agent_otel.core.usage import Usage, answered_by, read
-from agent_otel.integrations.model_sdks import bedrock_invoke, openai, openai_answers
+from agent_otel.integrations.model_sdks import bedrock, openai, openai_answers
 from agent_otel.measure.size import size
 from tests.rows import each_row
 
@@ -226,4 +226,4 @@ def test_counts_beside_the_declared_fields_are_read() -> None:
     ],
 )
 def test_bedrock_counts_what_its_cache_has_read_and_written_apart(response: dict[str, Any]) -> None:
-    assert bedrock_invoke.usage(response) == Usage(25_003, 20_000, 13, written=5_000)
+    assert bedrock._invoke_usage(response) == Usage(25_003, 20_000, 13, written=5_000)
