@@ -22,7 +22,7 @@ from benchmarks import children, clock
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agent_otel.remedies.history.views import Views
+    from agent_otel.remedies.history.request_rewriter import Views
 
 _MS = 1000 / 3.1  # in U, on the server where the budgets were set
 _VIEWS = 5 * _MS
@@ -168,7 +168,7 @@ def views(*shapes: str) -> dict[str, float]:
     """Trimming, compaction and deduplication of a history in one reading, in U, by shape."""
     from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
     from agent_otel.remedies.history.argument_copies import LargeArguments
-    from agent_otel.remedies.history.views import Views
+    from agent_otel.remedies.history.request_rewriter import Views
 
     wanted, large = Views(), LargeArguments(ABOVE_BYTES)
     histories = {shape: list(SHAPES[shape]()) for shape in shapes}
@@ -182,14 +182,14 @@ def views(*shapes: str) -> dict[str, float]:
 
 def first(*shapes: str) -> dict[str, float]:
     """The same in a process that has none of the results before, such as one that takes a conversation up, in U."""
-    from agent_otel.remedies.history.views import Views
+    from agent_otel.remedies.history.request_rewriter import Views
 
     return _never_met({shape: (shape, Views()) for shape in shapes})
 
 
 def alone() -> dict[str, float]:
     """Each of the views alone in such a process, for OpenAI's chat, in U."""
-    from agent_otel.remedies.history.views import Views
+    from agent_otel.remedies.history.request_rewriter import Views
 
     none = {"trim": False, "compact": False, "deduplicate": False}
     return _never_met({remedy: ("chat", Views(**{**none, remedy: True})) for remedy in none})
@@ -199,7 +199,7 @@ def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
     from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
     from agent_otel.remedies.history.argument_copies import LargeArguments
     from agent_otel.remedies.history.argument_marks import _copies
-    from agent_otel.remedies.history.trimmed_results import _lines
+    from agent_otel.remedies.history.trimming import _lines
 
     unit = clock.measure({})["seconds per U"]
     best = dict.fromkeys(cases, float("inf"))
@@ -219,7 +219,7 @@ def requests() -> dict[str, float]:
     """What the other remedies read of the same request of OpenAI's chat, in U."""
     from agent_otel.remedies.claim_check.dialogue import mentions
     from agent_otel.remedies.history.automatic_summaries import weigh
-    from agent_otel.remedies.history.final_answer import is_due
+    from agent_otel.remedies.history.request_rewriter import is_due
 
     messages = list(_chat())
     took = clock.measure(

@@ -24,9 +24,8 @@ import agent_otel
 from agent_otel import semconv
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.recording import recording
-from agent_otel.telemetry.sinks.exposition import ClientMetric
 from agent_otel.telemetry.sinks.otel import OTelSink
-from agent_otel.telemetry.sinks.prometheus import PrometheusSink
+from agent_otel.telemetry.sinks.prometheus import ClientMetric, PrometheusSink
 from agent_otel.telemetry.tool_metrics import Metrics
 from benchmarks import budgets, clock
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import yaml
 
-from agent_otel.alerts import drift_rules, payload_rules, telemetry_rules, tool_rules
+from agent_otel.alerts import payload_rules, telemetry_rules, tool_rules
 from agent_otel.alerts.options import Options
 from agent_otel.alerts.promql import Query
 from agent_otel.alerts.rule_types import COMPONENT, Alert, Recording, in_order
@@ -38,7 +38,7 @@ class _Group:
 _GROUPS: Final = {
     "agent-otel-tools": _Group(tool_rules.ALERTS),
     "agent-otel-truncations": _Group(tool_rules.TRUNCATIONS),
-    "agent-otel-definitions": _Group(drift_rules.ALERTS),
+    "agent-otel-definitions": _Group(telemetry_rules.DRIFT_ALERTS),
     "agent-otel-payload": _Group(payload_rules.ALERTS, payload_rules.RECORDINGS),
     "agent-otel-requests": _Group(telemetry_rules.REQUESTS),
     "agent-otel-telemetry": _Group(telemetry_rules.ALERTS),

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import json
+import re
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from agent_otel.cli import console, exporting, pushing, runbook_links, shipped
+from agent_otel.alerts import Options
+from agent_otel.cli import console, dashboard_diff, exporting, shipped
 from agent_otel.cli.console import Failure
-from agent_otel.cli.grafana import ROOT, Grafana
+from agent_otel.cli.grafana import ROOT, Existing, Folder, Grafana
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from agent_otel.cli.pushing import Step
+    from agent_otel.cli.dashboard_diff import Model
+    from agent_otel.cli.shipped import Dashboard
+
 
 #: Format -> shipped files -> target folder. A provisioned Grafana mounts the two folders at /etc/grafana/provisioning
 #: and /var/lib/grafana/dashboards.
@@ -50,12 +55,37 @@ def list_(*, is_json: bool) -> None:
         console.table(head, [(uid, title, str(panels), file) for uid, title, panels, file in rows])
 
 
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+
+# Links of the dashboards' tiles to the runbooks, in place of the links to Grafana's list of alerts.
+
+
+def _checked(_: click.Context, __: click.Parameter, pattern: str) -> str:
+    """Return the pattern of the command line.
+
+    Raises:
+        Failure: it has braces besides {alert}.
+    """
+    try:
+        return Options(runbook_url=pattern).runbook_url
+    except ValueError as error:
+        raise Failure(str(error)) from None
+
+
+def option(command: _Command) -> _Command:
+    """Add the option to a command that writes dashboards; it is that of ``agent-otel alerts``."""
+    return click.option(
+        "--runbook-url", default="", metavar="PATTERN", callback=_checked, help="Where runbooks are; {alert} stands "
+        "for the alert's name. Tiles link to them; without it, to the alert in Grafana.",
+    )(command)  # fmt: skip
+
+
 @command.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
 @click.option("--traces", is_flag=True, help="Show the choice of a Tempo and of a Jaeger at the top.")
-@runbook_links.option
+@option
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
 @console.json_option
 def export(  # noqa: PLR0913 - one for each option
@@ -63,9 +93,7 @@ def export(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Write the dashboards into a folder. Its other files are left alone."""
     found = {
-        below + Path(name).name: runbook_links.put(
-            _headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text), runbook_url
-        )
+        below + Path(name).name: put(_headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text), runbook_url)
         for pattern, below in _FORMATS[form].items()
         for name, text in shipped.files("dashboards", pattern).items()
     }
@@ -86,7 +114,7 @@ def _headed(name: str, text: str) -> str:
               "where they are, new ones at the top.")  # fmt: skip
 @click.option("--datasource", metavar="NAME_OR_UID", help="The Prometheus that is selected when one opens.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
-@runbook_links.option
+@option
 @click.option("--overwrite", is_flag=True, help="Replace dashboards that were changed by hand.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and do nothing.")
 @console.json_option
@@ -107,32 +135,29 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
     A dashboard that exists already is replaced only if it was not changed since it was pushed; the values selected in
     its variables stay. All are checked before the first is written.
     """
-    dashboards = [
-        replace(dashboard, text=runbook_links.put(dashboard.text, runbook_url))
-        for dashboard in shipped.dashboards(only)
-    ]
+    dashboards = [replace(dashboard, text=put(dashboard.text, runbook_url)) for dashboard in shipped.dashboards(only)]
     with closing(Grafana(url)) as grafana:
         version = grafana.check()
-        wish = pushing.Wish(
+        wish = Wish(
             folder=grafana.folder(folder) if folder else None,
             datasource=grafana.datasource(datasource) if datasource else None,
             overwrite=overwrite,
         )
-        steps = pushing.plan(grafana, dashboards, wish)
+        steps = plan(grafana, dashboards, wish)
         if not is_json:
             console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
-        if dry_run or any(step.action == pushing.REFUSED for step in steps):
+        if dry_run or any(step.action == REFUSED for step in steps):
             _show(steps, is_json=is_json)
         if not dry_run:
             _carry_out(grafana, steps, is_json=is_json)
-        elif any(step.action == pushing.REFUSED for step in steps):
+        elif any(step.action == REFUSED for step in steps):
             raise Failure("nothing would be written")
 
 
 def _carry_out(grafana: Grafana, steps: Sequence[Step], *, is_json: bool) -> None:
     rows = []
     try:
-        for step, address in pushing.carry_out(grafana, steps):
+        for step, address in carry_out(grafana, steps):
             rows.append((step.action, step.dashboard.uid, address))
     finally:
         head = ("state", "dashboard", "address")
@@ -171,3 +196,121 @@ def _reasons(why: tuple[str, ...]) -> tuple[str, ...]:
     if len(why) <= _REASONS + 1:
         return why
     return (*why[:_REASONS], f"and {len(why) - _REASONS} more")
+
+
+CREATED: Final = "created"
+UPDATED: Final = "updated"
+MOVED: Final = "moved"
+REPLACED: Final = "replaced"
+UNCHANGED: Final = "unchanged"
+REFUSED: Final = "refused"
+
+# Plan of a push, computed for every dashboard before anything is written, and the writing.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """The action for one dashboard and its reason; ``model`` is what is sent."""
+
+    action: str
+    dashboard: Dashboard
+    model: Model
+    version: int
+    folder: Folder
+    why: tuple[str, ...] = ()
+
+    @property
+    def writes(self) -> bool:
+        """True when the step changes anything in Grafana."""
+        return self.action not in {UNCHANGED, REFUSED}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wish:
+    """The options of the command line; a data source is its name and its uid."""
+
+    folder: Folder | None = None
+    datasource: tuple[str, str] | None = None
+    overwrite: bool = False
+
+
+def plan(grafana: Grafana, dashboards: Iterable[Dashboard], wish: Wish) -> list[Step]:
+    """Read every dashboard from Grafana and return the action for each. Nothing is written."""
+    return [_step(grafana, dashboard, wish) for dashboard in dashboards]
+
+
+def carry_out(grafana: Grafana, steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
+    """Write the planned dashboards, the folder first; yield each step with the dashboard's address.
+
+    Raises:
+        Failure: a step is refused, before anything is written; or Grafana refuses a write, with its message.
+    """
+    steps = list(steps)
+    if any(step.action == REFUSED for step in steps):
+        raise Failure("nothing was written")
+    made: dict[str, Folder] = {}
+    for step in steps:
+        if not step.writes:
+            yield step, f"{grafana.url}/d/{step.dashboard.uid}"
+            continue
+        folder = step.folder
+        if not folder.uid and folder is not ROOT:
+            folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
+        message = dashboard_diff.message(step.model)
+        yield step, grafana.save(step.model, version=step.version, folder=folder.uid, message=message)
+
+
+def _step(grafana: Grafana, dashboard: Dashboard, wish: Wish) -> Step:
+    model = dashboard_diff.marked(dashboard.model)
+    if wish.datasource:
+        model = dashboard_diff.with_datasource(model, *wish.datasource)
+    existing = grafana.dashboard(dashboard.uid)
+    if existing is None:
+        return Step(action=CREATED, dashboard=dashboard, model=model, version=0, folder=wish.folder or ROOT)
+    model = dashboard_diff.with_selected(model, existing.model)
+    if wish.datasource:
+        model = dashboard_diff.with_datasource(model, *wish.datasource)
+    there = Folder(existing.folder, existing.folder_title) if existing.folder else ROOT
+    folder = wish.folder or there
+    step = Step(action=UPDATED, dashboard=dashboard, model=model, version=existing.version, folder=folder)
+    if existing.provisioned:
+        by = f" ({existing.provisioned_by})" if existing.provisioned_by else ""
+        return replace(
+            step, action=REFUSED, why=(f"it is provisioned from a file on Grafana's side{by}: change it there",)
+        )
+    return _compared(grafana, step, existing, wish, moves=folder != there)
+
+
+def _compared(grafana: Grafana, step: Step, existing: Existing, wish: Wish, *, moves: bool) -> Step:
+    ours, theirs = dashboard_diff.digest(step.model), dashboard_diff.digest(existing.model)
+    pushed = dashboard_diff.mark(existing.model)
+    untouched = theirs in {ours, pushed} or _saved_by_us_last(grafana, step, pushed)
+    if not untouched:
+        told = tuple(dashboard_diff.differences(existing.model, step.model))
+        if wish.overwrite:
+            return replace(step, action=REPLACED, why=told)
+        whose = "has been changed since it was pushed" if pushed else "was not put there by this command"
+        return replace(step, action=REFUSED, why=(f"it {whose}; --overwrite replaces it", *told))
+    selects = wish.datasource is not None and dashboard_diff.selected_datasource(existing.model) != wish.datasource[1]
+    if ours not in {theirs, pushed} or selects:
+        return step
+    return replace(step, action=MOVED if moves else UNCHANGED)
+
+
+def _saved_by_us_last(grafana: Grafana, step: Step, pushed: str | None) -> bool:
+    """Return True when our push is the last save, although the content differs: a newer Grafana migrated it."""
+    if pushed is None:
+        return False
+    said = grafana.message_of_version(step.dashboard.uid, step.version)
+    return said.startswith("agent-otel ") and said.endswith(f"({pushed})")
+
+
+#: A link of a tile to the alert of its name; the name of a single alert has more than the common prefix.
+_LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
+
+
+def put(text: str, pattern: str) -> str:
+    """Return a dashboard's file with links to the runbooks; the same text where the pattern is empty."""
+    if not pattern:
+        return text
+    return _LINK.sub(lambda link: json.dumps(pattern.format(alert=link[1])), text)

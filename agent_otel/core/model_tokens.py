@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import fork
-from agent_otel.core import carrying_cost, context_window, execution_context
-from agent_otel.core.execution_state import LastRequest
+from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
+from agent_otel.core import execution_context
+from agent_otel.core.execution_state import ContextUse, LastRequest
 from agent_otel.core.execution_tokens import Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
+from agent_otel.core.offered_tools import tool_sets
+from agent_otel.core.plain import fields, text
+from agent_otel.core.request_shares import portions
 from agent_otel.core.tool_visit import running
+from agent_otel.measure.forecast import LOOK_BACK
+from agent_otel.measure.preview import clean
+from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from agent_otel.core.carrying_cost import Divided
+    from collections.abc import Iterator, Mapping
+
     from agent_otel.core.execution_state import Totals
-    from agent_otel.core.models import ModelFacts
+    from agent_otel.core.models import ModelFacts, Rates
     from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.shares import Shares
     from agent_otel.core.usage import Usage
+    from agent_otel.telemetry.model_metrics import ModelSeries, RemedySeries
     from agent_otel.telemetry.setup import Telemetry
+
+    Key = tuple[str, str]
+    #: The tokens of a request by part and tool, and by remedy, to which a price is added as soon as it is known.
+    Divided = tuple[Shares, ModelSeries, list[Key], list[int], list[tuple[RemedySeries, int]]]
+
 
 #: Bytes of a token before any response has shown it.
 USUAL_BYTES: Final = 4.0
@@ -56,8 +72,8 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
     if sent.reservation is not None:
         sent.reservation.used((used or estimated(sent)) + usage.output)
     shown: dict[str, Any] = {}
-    divided = carrying_cost.divide(out, sent, out.models.series(sent.model), usage, shown)
-    sizes = context_window.grown(sent, used) if used else []
+    divided = divide(out, sent, out.models.series(sent.model), usage, shown)
+    sizes = grown(sent, used) if used else []
     of_all = None if totals is None else totals.tokens
     models.when_answered(sent.model, sent.answered_by, _known, out, sent, divided, of_all, usage, sizes, shown)
     if shown and sent.span.is_recording():  # the model's facts are being read
@@ -74,9 +90,9 @@ def _known(  # noqa: PLR0913, PLR0917 - the readings of one request
     shown: dict[str, Any],
     facts: ModelFacts,
 ) -> None:
-    carrying_cost.pay(divided, totals, usage, facts)
+    pay(divided, totals, usage, facts)
     if usage.input:
-        context_window.record(out, sent, usage.input, sizes, shown, facts)
+        record(out, sent, usage.input, sizes, shown, facts)
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -88,9 +104,9 @@ def unreported(out: Telemetry, sent: SentRequest) -> None:
             totals.estimated_tokens += tokens
     if sent.reservation is not None:
         sent.reservation.used(tokens)
-    sizes, shown = context_window.grown(sent, tokens), {semconv.CONTEXT_ESTIMATED: True}
-    models.when_answered(sent.model, sent.answered_by, context_window.record, out, sent, tokens, sizes, shown)
-    carrying_cost.unreported(out, sent)
+    sizes, shown = grown(sent, tokens), {semconv.CONTEXT_ESTIMATED: True}
+    models.when_answered(sent.model, sent.answered_by, record, out, sent, tokens, sizes, shown)
+    _cost_unreported(out, sent)
 
 
 def totals_of(execution_id: str | None) -> Totals | None:
@@ -119,11 +135,11 @@ def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:
     """Count a request that its provider refused because of its length; of all layers that see the error, one does."""
     if not sent.has_failed:
         sent.has_failed = True
-        carrying_cost.unreported(out, sent)
+        _cost_unreported(out, sent)
         if sent.reservation is not None:
             sent.reservation.failed(error)
-        if context_window.is_rejection(error):
-            context_window.rejected(out, sent)
+        if is_rejection(error):
+            rejected(out, sent)
 
 
 def last_request(execution_id: str | None) -> LastRequest | None:
@@ -135,3 +151,215 @@ def last_request(execution_id: str | None) -> LastRequest | None:
     if state is None or not state.last_requests:
         return None
     return state.last_requests.get(running() is not None)
+
+
+_TOOLS: Final = (semconv.TOOLS, "")
+
+# The cost of the parts of requests: each request's input tokens divided by bytes, and their price by their order. The
+# tokens that a provider has read from its cache are those at the beginning of the request, and those that it has
+# written to it follow them. So a part at the beginning is cheaper than one of the same size at the end.
+
+
+def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage, shown: dict[str, Any]) -> Divided:
+    """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
+    shares = sent.shares
+    total, cached, _, _, media, _, _, _, _ = usage  # a third of the cost of the names
+    sizes = shares.bytes
+    keys, text_tokens = list(sizes), max(total - media, 0)
+    tokens = portions(text_tokens, list(sizes.values()))
+    if sent.tools is not None:
+        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in sizes else 0, shown)
+    if media:
+        keys.append((semconv.MEDIA, ""))
+        tokens.append(total - text_tokens)
+    rest = total - sum(tokens)
+    if rest:  # the request holds nothing that was read as text
+        keys.append((semconv.OTHER, ""))
+        tokens.append(rest)
+    savable = sent.savable()
+    remedied = _remedied(out, sent, text_tokens, savable, is_on=False) if savable else []
+    if sent.removed:
+        remedied += _remedied(out, sent, text_tokens, sent.removed, is_on=True)
+    with recording.held:
+        if cached:
+            out.models.cached.add(cached)
+        series.tokens.add(keys, tokens)
+        for remedy, count in remedied:
+            remedy.tokens.add(count)
+    return shares, series, keys, tokens, remedied
+
+
+def _remedied(
+    out: Telemetry, sent: SentRequest, tokens: int, less_by_remedy: Mapping[str, int], *, is_on: bool
+) -> list[tuple[RemedySeries, int]]:
+    """Return the tokens that each remedy keeps out of a request or would, at the request's own bytes of a token."""
+    found = []
+    for strategy, less in less_by_remedy.items():
+        if less:
+            count = round(less * tokens / max(sent.bytes, 1))
+            found.append((out.models.remedy(strategy, is_on=is_on), count))
+    return found
+
+
+def _cost_unreported(out: Telemetry, sent: SentRequest) -> None:
+    """Count the tools that a request without a report of its tokens has offered."""
+    if sent.tools is not None:
+        _offered(out, sent, 0, {})
+
+
+def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, Any]) -> None:
+    tools, sent.tools = sent.tools, None
+    if tools is None:
+        return
+    tool_sets.sent(out, tools, tokens)
+    if tokens:
+        shown[semconv.CONTEXT_TOOLS_TOKENS] = tokens
+        if tools.uncalled and tools.bytes:
+            shown[semconv.CONTEXT_UNCALLED_TOKENS] = tokens * tools.uncalled_bytes // tools.bytes
+
+
+def pay(divided: Divided, totals: Tokens | None, usage: Usage, facts: ModelFacts) -> None:
+    """Divide the price of a request among its parts."""
+    rates = facts.rates(usage)
+    if rates is None:
+        if totals is not None:
+            totals.priced(None)
+        return
+    of_input, of_output = rates.cost(usage)
+    if totals is not None:
+        totals.priced(of_input + of_output)
+    in_all, cached, _, _, _, written, audio, _, _ = usage
+    if not in_all:
+        return
+    shares, series, keys, tokens, remedied = divided
+    mean = of_input / in_all
+    if cached or written or audio:
+        costs = by_part(shares, tokens, usage, rates, of_input)
+    else:
+        costs = [mean * count for count in tokens]
+    with recording.held:
+        series.costs.add(keys, costs)
+        for remedy, count in remedied:
+            remedy.pay(count * mean)
+
+
+def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total: float) -> list[float]:
+    """Return the price of each part of a request; they sum up to the total.
+
+    ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
+    pays what is left of the total.
+    """
+    in_all, cached, _, _, _, written, _, _, _ = usage
+    sizes = shares.bytes.values()
+    others = tokens[len(sizes) :]
+    of_others = sum(others) if others else 0
+    whole, of_text = sum(sizes), in_all - of_others
+    if not (whole and of_text > 0):
+        return [total * count / in_all for count in tokens]
+    bytes_of_token = whole / of_text
+    of_input, of_cached, of_written, _, _, _, _ = rates
+    rate = of_cached / bytes_of_token
+    costs = [size * rate for size in sizes]
+    rate = (of_written - of_cached if written else of_input - of_cached) / bytes_of_token
+    shares.add_behind(costs, whole - cached * bytes_of_token, rate)
+    if written:
+        rate = (of_input - of_written) / bytes_of_token
+        shares.add_behind(costs, whole - (cached + written) * bytes_of_token, rate)
+    if others:
+        left = max(total - sum(costs), 0.0)
+        costs += [left * count / of_others for count in others]
+    return costs
+
+
+#: Packages whose exceptions do not have their texts in their arguments.
+_SDKS: Final = frozenset({"azure", "cohere", "grpc", "ollama"})
+_CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
+_CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
+_MOST_CHARACTERS: Final = 4_096
+_LOWEST, _HIGHEST = 400, 500
+# Providers without a code: Anthropic, Gemini, Bedrock, Mistral, vLLM and other servers, Ollama and llama.cpp.
+# A text: only a refused request needs it compiled.
+_MESSAGES: Final = (
+    r"prompt is too long|exceeds? (?:the )?context (?:limit|length|window|size)|exceeds the maximum number of tokens"
+    r"|input is too long for requested model|too large for model with \d+ maximum context|maximum context length"
+    r"|exceeds the available context size"
+)
+
+# The context window of a model as the cap of its requests: its use, the turns left, and requests above it.
+
+
+def grown(sent: SentRequest, tokens: int) -> list[int]:
+    """Add the tokens of a request to those of its conversation; return those of its latest requests."""
+    if sent.conversation is None:
+        return []
+    # A new list, because another thread may read the one before.
+    sizes = sent.conversation.token_sizes = [*sent.conversation.token_sizes[1 - LOOK_BACK :], tokens]
+    return sizes
+
+
+def record(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry, sent: SentRequest, tokens: int, sizes: list[int], shown: dict[str, Any], facts: ModelFacts
+) -> None:
+    """Record the tokens of a request against its model's window, and the requests that still fit at its growth.
+
+    The span around the request gets the attributes ``shown``, too.
+    """
+    window, execution = facts.window, sent.execution
+    if window is not None:
+        out.models.series(sent.model).used(tokens / window, out.settings.payload_near_ratio)
+    use = ContextUse(tokens, window, sizes)
+    if execution is not None:
+        execution.context = use
+        execution.context_bytes = 0 if window is None else sent.bytes
+        execution.handed_to_model_bytes = 0
+    if not sent.span.is_recording():
+        return
+    attributes: dict[str, Any] = {**shown, **use.attributes()}
+    shown.clear()
+    shares = sent.shares
+    largest, tool = shares.largest_part, shares.largest_tool
+    if largest is not None:
+        attributes[semconv.CONTEXT_LARGEST_PART] = largest
+    if tool is not None:
+        attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
+        attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]
+    put_on_any(sent.span, attributes)
+
+
+def rejected(out: Telemetry, sent: SentRequest) -> None:
+    """Count a request that its provider refused because it is longer than the window."""
+    out.models.series(sent.model).rejected.record(1)
+    if sent.span.is_recording():
+        sent.span.set_attribute(semconv.CONTEXT_REJECTED, value=True)
+
+
+def is_rejection(error: BaseException) -> bool:
+    """Return true for the error by which a provider refuses a request that is longer than the context window.
+
+    A provider's code decides. Providers without one have the status of a bad request and a text of their own. No code
+    of an error of the program's own runs.
+    """
+    if any(_CLASS in class_name(cls) for cls in classes_of(type(error))):
+        return True
+    known = fields_of(error)
+    body = fields(known.get("body"))
+    inner = fields(body.get("error"))
+    if any(text(each) in _CODES for each in (known.get("code"), body.get("code"), inner.get("code"))):
+        return True
+    status = _status(known)
+    if status is not None and not _LOWEST <= status < _HIGHEST:
+        return False
+    said = (text_of(error, _MOST_CHARACTERS, _SDKS), *_texts(body), *_texts(inner))
+    return any(re.search(_MESSAGES, one[:_MOST_CHARACTERS], re.IGNORECASE) for one in said)
+
+
+def _texts(known: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts among the fields of a response's body."""
+    return (value for value in known.values() if type(value) is str)
+
+
+def _status(known: Mapping[str, Any]) -> int | None:
+    """Return the HTTP status among the fields of an SDK's error; None where it has none."""
+    metadata = fields(fields(known.get("response")).get("ResponseMetadata"))  # botocore's
+    found = (known.get("status_code"), metadata.get("HTTPStatusCode"), known.get("code"))
+    return next((status for status in found if type(status) is int), None)

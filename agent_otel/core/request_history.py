@@ -8,28 +8,29 @@ user message where the request before it held others.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.named_tuples import NamedTuple
-from agent_otel.core import execution_context, history_window, prefix_changes, read_texts
-from agent_otel.core.execution_state import NO_PARTS, SeenParts
+from agent_otel.core import execution_context, read_texts
+from agent_otel.core.execution_state import NO_PARTS, REUSED, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless_print
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
+from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
-    from agent_otel.core.history_window import Dropped
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.request_prefix import Prefix
     from agent_otel.core.types import ModelRequest
     from agent_otel.telemetry.setup import Telemetry
+
 
 _MOST_USER_MESSAGES = 16
 #: The characters by which a user's message is known again: an agent may write its first turn behind a short question.
@@ -121,16 +122,16 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
             same = _same(conversation.parts, parts, continues=continues)
             _stable(out, conversation, parts, sized, messages_now, same, reading.total)
             if not continues:
-                change = prefix_changes.within(conversation.parts, parts, same)
-                prefix_changes.tell(out, change, conversation.parts, sized, calls)
+                change = within(conversation.parts, parts, same)
+                tell(out, change, conversation.parts, sized, calls)
                 _tell_summarized(conversation, sized)
-                _tell_dropped(out, agent, history_window.drop(conversation, parts, sized, calls, new))
+                _tell_dropped(out, agent, drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
             return undelivered, None, NO_SHARES  # it begins no conversation
-        prefix_changes.tell(out, prefix_changes.of_head(execution, request, sized, offered), parts, sized, calls)
+        tell(out, of_head(execution, request, sized, offered), parts, sized, calls)
         conversation = executions.conversation(execution, key)
-        conversation.turns = history_window.begin(conversation, parts)
+        conversation.turns = begin(conversation, parts)
     if not lost:
         conversation.offered = offered
     _count_turn(execution, conversation, parts, keeps=request.continued)
@@ -382,3 +383,258 @@ def _is_doubled(sized: Sequence[Sized]) -> bool:
     # Some models reuse call ids in each turn: an id counts as doubled only with an equal result.
     same = {(one.part.call_id, one.bytes, beginning(one.part.value)) for one in results}
     return len(results) > len(same)
+
+
+_PREFIX_HEADS = (KINDS[semconv.TOOLS], KINDS[semconv.SYSTEM])
+_PARTS = tuple(KINDS)
+_PREFIX_ANSWERED = frozenset(
+    KINDS[part] for part in (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+)
+
+# Changes in the part of a request that the request before had: a prompt cache cannot serve what follows them.
+# Providers cache a request's beginning: tools, system prompt, messages in their order. Only a request that continues
+# an earlier one counts: some of what follows the changed part is still there.
+
+
+class Change(NamedTuple):
+    """The first changed part of a request: its kind, its place in the request before, and the bytes from there on."""
+
+    part: str
+    at: int
+    bytes: int
+
+
+def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
+    """Return the change after the first ``same`` parts of a conversation's request; None where nothing continues."""
+    if same >= len(before.prints):
+        return None
+    later = before.prints[same + 1 :]
+    if not later or set(later).isdisjoint(now.prints[same:]):
+        return None
+    return Change(_PARTS[before.kinds[same]], same, sum(before.sizes[same:]))
+
+
+def of_head(execution: ExecutionState, request: ModelRequest, sized: Sequence[Sized], offered: int) -> Change | None:
+    """Return the change of the tools or the system prompt in a request that continues one of the conversations.
+
+    Such a request begins a conversation of its own, as that of a sub-agent does. Without tools, a request may be one
+    for a title or a summary, and changes nothing.
+    """
+    streams = execution.streams
+    if not streams or request.continued or not any(one.part.part == semconv.TOOLS for one in sized):
+        return None
+    prints = {one.print for one in sized}
+    for earlier in reversed(list(streams.values())):
+        _, sizes, kinds = earlier.parts
+        has_tools = bool(kinds) and _PREFIX_HEADS[0] in kinds
+        if has_tools and not _PREFIX_ANSWERED.isdisjoint(kinds) and _continues(earlier.parts, prints):
+            part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
+            at = kinds.find(KINDS[part])
+            return Change(part, max(at, 0), sum(sizes[max(at, 0) :]))
+    return None
+
+
+def _continues(before: SeenParts, prints: set[int]) -> bool:
+    """Return true when all messages of a request stand in another one."""
+    pairs = zip(before.prints, before.kinds, strict=True)
+    return all(one in prints for one, kind in pairs if kind not in _PREFIX_HEADS)
+
+
+def tell(
+    out: Telemetry, change: Change | None, before: SeenParts, sized: Sequence[Sized], calls: Mapping[int, SeenCall]
+) -> None:
+    """Count a change by part, and show on the current span which part changed."""
+    if change is None:
+        return
+    out.models.prefix_changed(change.part)
+    span = trace.get_current_span()
+    if not span.is_recording():
+        return
+    attributes: dict[str, Any] = {
+        semconv.CONTEXT_CHANGED_PART: change.part,
+        semconv.CONTEXT_CHANGED_BYTES: change.bytes,
+    }
+    if KINDS[change.part] not in _PREFIX_HEADS:
+        attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(
+            kind not in _PREFIX_HEADS for kind in before.kinds[: change.at + 1]
+        )
+        is_same_kind = change.at < len(sized) and sized[change.at].part.part == change.part
+        call = calls.get(change.at)
+        tool = (call.tool if call is not None else sized[change.at].part.name) if is_same_kind else None
+        if tool:
+            attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(tool)
+    span.set_attributes(attributes)
+
+
+_MOST_PLACES = 8
+_OFFERED = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
+_USER = KINDS[semconv.USER]
+_ASSISTANT = KINDS[semconv.ASSISTANT]
+_RESULT = KINDS[semconv.TOOL_RESULTS]
+_OF_THE_MODEL = (_ASSISTANT, KINDS[semconv.TOOL_CALL_ARGUMENTS])
+
+# Windows over a history: the messages that a request leaves out between those it shares with the request before. A
+# window keeps the end of a history, and sometimes its beginning. So a request with a window is the request before it,
+# without one piece in front of its end, and with the model's next message behind it. Anything in the place of the
+# piece is a summary, an edit or another history, and proves no window. Neither do call ids that are used twice.
+
+
+class Dropped(NamedTuple):
+    """Messages that a window left out: their bytes, the messages of the model among them, and the task."""
+
+    bytes: int
+    turns: int
+    has_task: bool
+
+
+class _Message(NamedTuple):
+    """A part of the history: its fingerprint, its bytes and its kind."""
+
+    print: int
+    bytes: int
+    kind: int
+
+
+class _Overlap(NamedTuple):
+    """The pieces that two requests share: ``first`` parts in front, and the end of the earlier one from ``stop`` on.
+
+    In the later request the end of the earlier one is in front of ``after``.
+    """
+
+    first: int
+    stop: int
+    after: int
+
+
+def begin(conversation: Conversation, parts: SeenParts) -> int:
+    """Keep the task of a conversation that begins with this request: the first of the user's latest messages.
+
+    Return the number of the model's messages in it: another process began such a conversation.
+    """
+    messages = _messages(parts)
+    end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].kind == _USER), 0)
+    start = end
+    while start and messages[start - 1].kind == _USER:
+        start -= 1
+    conversation.task = messages[start].print if start < end else 0
+    return _turns([one.kind in _OF_THE_MODEL for one in messages], follows=False)
+
+
+def drop(
+    conversation: Conversation,
+    parts: SeenParts,
+    sized: Sequence[Sized],
+    calls: Mapping[int, SeenCall],
+    new: Collection[SeenCall],
+) -> Dropped | None:
+    """Return what a request, which does not continue the one before it, leaves out of it; None when that is unknown.
+
+    ``calls`` are the calls whose results the request holds, by the results' indexes, ``new`` those that are delivered
+    for the first time.
+    """
+    before = conversation.parts
+    if len(before.prints) >= MOST_PARTS:
+        return None
+    if any(call.fragment is REUSED for call in calls.values()) or _has_ids_twice(sized):
+        return None
+    earlier, later = _messages(before), _messages(parts)
+    if not earlier or not later:
+        return None
+    dropped = _left_out(earlier, later, has_tools=KINDS[semconv.TOOLS] in parts.kinds)
+    if dropped is None and not _has_common(earlier, later):
+        if later[0].kind == _USER:
+            conversation.has_restarted = True
+            begin(conversation, parts)
+        elif not conversation.has_restarted and _are_new(sized, calls, new):
+            dropped = earlier
+    return _sum(conversation, earlier, later, dropped) if dropped else None
+
+
+def _messages(parts: SeenParts) -> list[_Message]:
+    """Return the parts of the history; empty ones distinguish no message."""
+    found = map(_Message, parts.prints, parts.sizes, parts.kinds)
+    return [one for one in found if one.bytes and one.kind not in _OFFERED]
+
+
+def _has_ids_twice(sized: Sequence[Sized]) -> bool:
+    ids = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
+    return len(ids) > len(set(ids))
+
+
+def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool) -> list[_Message] | None:
+    """Return the piece that the later request leaves out, None without proof of a window."""
+    prints = [one.print for one in later]
+    places = set(prints)
+    end = _end(earlier, places)
+    before = [one.print for one in earlier[:end]]
+    if before[-1] not in places:
+        return None
+    overlap = _overlap(before, prints)
+    if overlap is None:
+        return None
+    dropped, then = earlier[overlap.first : overlap.stop], later[overlap.after :]
+    # Without tools, a request for a title or a judgement may hold the last message alone.
+    if not (any(one.kind in _OF_THE_MODEL for one in then) if then else has_tools):
+        return None
+    # Providers and frameworks remove the model's reasoning from among the messages.
+    if overlap.first and all(one.kind == _ASSISTANT for one in dropped):
+        return None
+    # The model may write the same text in several turns. Any other message that is still there was moved.
+    was_moved = any(one.kind != _ASSISTANT and one.print in places for one in dropped)
+    return None if was_moved else dropped
+
+
+def _end(earlier: list[_Message], places: set[int]) -> int:
+    """Return the length of a request without the reminders behind its results, which are in no later request."""
+    end = len(earlier)
+    while end and earlier[end - 1].kind == _USER and earlier[end - 1].print not in places:
+        end -= 1
+    return end if end and earlier[end - 1].kind == _RESULT else len(earlier)
+
+
+def _overlap(before: list[int], prints: list[int]) -> _Overlap | None:
+    """Return the pieces that two requests share, None when that is not clear."""
+    ends = [at for at, one in enumerate(prints) if one == before[-1]]
+    if len(ends) > _MOST_PLACES:
+        return None
+    found = []
+    for last in ends:
+        kept = 0
+        while kept <= last and kept < len(before) and prints[last - kept] == before[-1 - kept]:
+            kept += 1
+        first, stop = last - kept + 1, len(before) - kept
+        if first < stop and prints[:first] == before[:first]:
+            found.append(_Overlap(first, stop, last + 1))
+    return found[0] if len(found) == 1 else None
+
+
+def _has_common(earlier: list[_Message], later: list[_Message]) -> bool:
+    """Return true when two requests share a message; the model may write the same text in several turns."""
+    return not {one.print for one in earlier if one.kind != _ASSISTANT}.isdisjoint(one.print for one in later)
+
+
+def _are_new(sized: Sequence[Sized], calls: Mapping[int, SeenCall], new: Collection[SeenCall]) -> bool:
+    """Return true when a request holds results, and each is delivered for the first time."""
+    results = [at for at, one in enumerate(sized) if one.part.part == semconv.TOOL_RESULTS]
+    first = {id(call) for call in new}
+    return bool(results) and all(at in calls and id(calls[at]) in first for at in results)
+
+
+def _sum(
+    conversation: Conversation, earlier: list[_Message], later: list[_Message], dropped: list[_Message]
+) -> Dropped:
+    """Return the totals of the dropped messages, and forget the task when it is among them."""
+    kinds = [one.kind in _OF_THE_MODEL for one in dropped]
+    start = next((at for at, one in enumerate(earlier) if one is dropped[0]), 0)
+    before = bool(start) and earlier[start - 1].kind in _OF_THE_MODEL
+    turns = _turns(kinds, follows=before)
+    prints = {one.print for one in dropped}
+    has_task = conversation.task in prints and all(one.print != conversation.task for one in later)
+    if has_task:
+        conversation.task = 0
+    return Dropped(sum(one.bytes for one in dropped), turns, has_task)
+
+
+def _turns(kinds: list[bool], *, follows: bool) -> int:
+    """Return the number of the model's messages, whose parts are true; ``follows`` is true when another is before."""
+    return sum(now and not last for last, now in zip([follows, *kinds], kinds, strict=False))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
 from agent_otel._internal.named_tuples import NamedTuple
-from agent_otel.core.savable import NO_SAVABLE, Savable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from agent_otel.core.request_parts import Sized
+    from agent_otel.settings import Settings
+
 
 #: Parts that providers put before all messages, the first one last.
 HEADS = (semconv.SYSTEM, semconv.TOOLS)
@@ -40,6 +43,62 @@ class Texts(NamedTuple):
 
 
 NO_TEXTS = Texts()
+
+# Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
+# check would leave what its setting lets through of each larger result. Trimming would leave a line of each result of
+# an old turn, and the compaction of arguments a mark. No text is read.
+
+
+class Savable(NamedTuple):
+    """Bytes above the limits of remedies in the parts of a request, in the order of its parts.
+
+    ``results`` are those above the claim check's limit. ``lines`` are those above the line of a trimmed result, for
+    each turn with the turns before it. ``waiting`` are those of calls without a result, ``arguments`` of the others.
+    """
+
+    results: int = 0
+    arguments: int = 0
+    waiting: int = 0
+    lines: array[int] = array("q")
+    #: True when the next call begins a turn.
+    is_answered: bool = True
+
+    def then(self, new: Sequence[Sized], chosen: Settings) -> Savable:
+        """Return these bytes with those of further parts."""
+        results, arguments, waiting, _, is_answered = self
+        lines = self.lines[:]  # the request before has its own
+        most_bytes, line_bytes = chosen.claim_check_bytes, chosen.trim_characters + _LINE_BYTES
+        for (part, *_), size, _ in new:
+            if part == semconv.TOOL_RESULTS:
+                results += max(size - most_bytes, 0)
+                arguments, waiting, is_answered = arguments + waiting, 0, True
+                if lines:
+                    lines[-1] += max(size - line_bytes, 0)
+            elif part == semconv.TOOL_CALL_ARGUMENTS:
+                if is_answered:
+                    lines.append(lines[-1] if lines else 0)
+                    is_answered = False
+                if size > LARGE_ARGUMENTS:
+                    waiting += size - _MARK_BYTES
+            elif part == semconv.USER:
+                is_answered = True
+        return Savable(results, arguments, waiting, lines, is_answered)
+
+    def by_remedy(self, chosen: Settings) -> dict[str, int]:
+        """Return the bytes that each remedy would save that is off, alone and with its settings; none of 0."""
+        results, arguments, _, lines, _ = self
+        found = {}
+        if results and not chosen.claim_check:
+            found[semconv.CLAIM_CHECK] = results
+        if arguments and not chosen.compact_arguments:
+            found[semconv.COMPACT] = arguments
+        step, old_turns = chosen.trim_step_turns, len(lines) - chosen.keep_turns
+        if old_turns >= step and not chosen.trim_results and (saved := lines[old_turns // step * step - 1]):
+            found[semconv.TRIM] = saved
+        return found
+
+
+NO_SAVABLE: Final = Savable()
 
 
 class Shares(NamedTuple):
@@ -84,3 +143,9 @@ class Shares(NamedTuple):
 
 
 NO_SHARES = Shares(0, {})
+
+#: UTF-8 bytes of arguments above which they are compacted, and those that are left of them.
+LARGE_ARGUMENTS: Final = 2_000
+_MARK_BYTES: Final = 96
+#: Bytes of a trimmed result's line around its beginning: its size, tool, status and a reference.
+_LINE_BYTES: Final = 64

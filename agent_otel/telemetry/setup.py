@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
 import hmac
+import logging
+import os
 import platform
+import queue
 import secrets
+import sys
 import threading
 import time
-from typing import TYPE_CHECKING
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
+from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
-from agent_otel.telemetry import destinations, forked, providers
-from agent_otel.telemetry import flush as lifecycle
+from agent_otel.telemetry import forked, providers
 from agent_otel.telemetry.costliest import costliest
 from agent_otel.telemetry.labels import Labelled, Labels
 from agent_otel.telemetry.model_metrics import ModelMetrics
@@ -23,11 +30,14 @@ from agent_otel.telemetry.payload_metrics import PayloadMetrics
 from agent_otel.telemetry.tool_metrics import Metrics
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from opentelemetry.trace import Tracer
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
     from agent_otel.telemetry.sinks.base import Sink
+
 
 _NOWHERE = (
     "AGENT_OTEL_METRICS=otel, but the program has no MeterProvider and no OTEL_* variable names an exporter: "
@@ -38,7 +48,7 @@ _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 300.0
 #: The telemetry of this process; None before the first measured call.
 resolved: Telemetry | None = None
-_flusher: lifecycle.Flusher | None = None
+_flusher: Flusher | None = None
 _owned: list[object] = []
 _integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
@@ -157,7 +167,7 @@ def _first() -> Telemetry:
             return resolved
         _attempts.check()  # another thread may have failed meanwhile
         first, spans, metrics = _use_first()
-    destinations.say(__version__, dict(_integrations), spans, metrics)
+    say(__version__, dict(_integrations), spans, metrics)
     return first
 
 
@@ -237,7 +247,7 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
         exporting = not providers.is_placeholder(provider)
         if owned:
             _own(provider)
-    spans = destinations.of_spans(chosen.spans, exporting=exporting, owned=owned)
+    spans = of_spans(chosen.spans, exporting=exporting, owned=owned)
     sinks, where = _sinks(chosen)
     made = Telemetry(chosen, tracer, sinks)
     metrics = made.metrics
@@ -266,7 +276,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
     """Return the sinks of metrics, and a sentence on them."""
     sinks: list[Sink] = []
     provider, owned = None, False
-    keeps = destinations.registry_keeps() if chosen.metrics == "auto" else ""
+    keeps = registry_keeps() if chosen.metrics == "auto" else ""
     if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
         provider, owned = providers.shielded_meter_provider(build=chosen.sdk and not keeps)
         if provider is None and chosen.metrics != "auto":
@@ -282,7 +292,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
             if owned:
                 _own(provider)
                 fork.after_fork(functools.partial(_begin_anew, provider, made, chosen.labels))
-    where = destinations.of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
+    where = of_metrics(chosen.metrics, keeps, pushed=bool(sinks), owned=owned)
     wanted = chosen.metrics in ("prometheus", "both") or (chosen.metrics == "auto" and not sinks)
     if wanted or (chosen.prometheus_port and chosen.metrics != "off"):
         from agent_otel.telemetry.sinks import prometheus  # noqa: PLC0415
@@ -313,8 +323,8 @@ def _own(provider: object) -> None:
     if owns(provider):
         return
     if _flusher is None:
-        _flusher = lifecycle.Flusher()
-        lifecycle.install(_flusher)
+        _flusher = Flusher()
+        install(_flusher)
     _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
     _owned.append(provider)
 
@@ -326,3 +336,196 @@ def _after_fork() -> None:
 
 
 fork.after_fork(_after_fork)
+
+#: The client's functions that write an exposition, or return the function that does.
+_WRITERS: Final = frozenset({"generate_latest", "choose_encoder"})
+
+# Where telemetry goes: the metric sink of ``AGENT_OTEL_METRICS=auto``, and the text for the log.
+
+
+def registry_keeps() -> str:
+    """Return the reason why metrics stay in the registry although an OTLP endpoint is set; empty when they do not.
+
+    An endpoint alone is usually set for traces. Variables that name metrics decide without this rule.
+    """
+    if os.environ.get("OTEL_METRICS_EXPORTER", "").strip() or os.environ.get("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"):
+        return ""
+    if not providers.exporter_names("METRICS"):
+        return ""
+    if os.environ.get("OTEL_TRACES_EXPORTER", "").strip() and providers.exporter_names("TRACES"):
+        return "only OTEL_TRACES_EXPORTER names an exporter"
+    return "the program exposes it" if _is_exposed() else ""
+
+
+def of_spans(spans: str, *, exporting: bool, owned: bool) -> str:
+    """Return a sentence on the destination of spans; ``spans`` is the setting."""
+    if spans == "off":
+        return "Spans are off."
+    if providers.sdk_disabled():
+        return "Spans are off, because OTEL_SDK_DISABLED is true."
+    if owned:
+        return "Spans are pushed by the exporter that the OTEL_* variables name."
+    if exporting:
+        return "Spans go to the program's own TracerProvider."
+    return "Spans are exported once the program sets a TracerProvider."
+
+
+def of_metrics(metrics: str, keeps: str, *, pushed: bool, owned: bool) -> str:
+    """Return a sentence on the destination of metrics and its reason; ``metrics`` is the setting."""
+    if metrics == "off":
+        return "Metrics are off."
+    if metrics == "prometheus":
+        return "Metrics are in prometheus_client's registry."
+    also = " They are in prometheus_client's registry as well." if metrics == "both" else ""
+    if keeps and not pushed:
+        return (
+            f"Metrics stay in prometheus_client's registry, because {keeps}. OTEL_METRICS_EXPORTER=otlp pushes them "
+            "instead, AGENT_OTEL_METRICS=both does both."
+        )
+    if owned:
+        return f"Metrics are pushed by the exporter that the OTEL_* variables name.{also}"
+    if pushed:
+        return f"Metrics go to the program's own MeterProvider.{also}"
+    return "Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
+
+
+def say(version: str, integrations: Mapping[tuple[str, str], str], spans: str, metrics: str) -> None:
+    """Log the version, what is measured, and where spans and metrics go: one line at INFO, at first use."""
+    measured = {name: version for (name, target), version in integrations.items() if target != "unmatched"}
+    names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
+    text = f"agent_otel {version} measures {names or 'calls that the program hands to it'}. {spans} {metrics}"
+    errors.warn_once("first use", text, level=logging.INFO)
+
+
+def _is_exposed() -> bool:
+    """Return True when the program serves the default registry through a server, an application or its own handler."""
+    package = sys.modules.get("prometheus_client")
+    if package is None:
+        return False
+    # start_http_server, make_wsgi_app and make_asgi_app return closures over the registry that they serve.
+    if any(type(referrer) is CellType for referrer in gc.get_referrers(package.REGISTRY)):
+        return True
+    return bool(os.environ.get("PROMETHEUS_MULTIPROC_DIR")) or any(
+        type(module) is ModuleType
+        and name.partition(".")[0] not in ("agent_otel", "opentelemetry", "prometheus_client")
+        and _serves(vars(module), package)
+        for name, module in sys.modules.copy().items()
+    )
+
+
+def _serves(names: Mapping[str, object], package: Any) -> bool:
+    """Return True when a module has one of the client's writers, or a function that calls one."""
+    if any(name in names and names[name] is getattr(package.exposition, name, None) for name in _WRITERS):
+        return True
+    if names.get("prometheus_client") is not package:
+        return False
+    values = list(names.values())  # another thread may be importing the module
+    values += [member for value in values if type(value) is type for member in list(vars(value).values())]
+    return any(type(value) is FunctionType and _writes(value.__code__) for value in values)
+
+
+def _writes(code: CodeType) -> bool:
+    inner = (constant for constant in code.co_consts if type(constant) is CodeType)
+    return not _WRITERS.isdisjoint(code.co_names) or any(map(_writes, inner))
+
+
+EXIT_SECONDS = 5.0
+CHILD_SECONDS = 2.0
+
+# Flush of owned providers when a process forks or ends. ``atexit`` alone loses the last batch in children of
+# multiprocessing and of Celery, and a hanging exporter would block the exit. So daemon threads flush, and callers
+# wait for them with a timeout.
+
+
+class Flusher:
+    """Daemon threads, one for each ``flush`` function.
+
+    A thread starts with its provider, and again in a forked child. It cannot start at the end of the process: Python
+    3.12 and later start no threads during shutdown, and a signal handler must not take a lock that the interrupted
+    code may hold.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[_Waiting] = []
+
+    def add(self, flush: Callable[[], object]) -> None:
+        """Add a function to run at each flush."""
+        self._waiting.append(_Waiting(flush))
+
+    def flush(self, seconds: float) -> bool:
+        """Run all functions; return False when they do not finish within ``seconds``."""
+        until = time.monotonic() + seconds
+        asked = [waiting.ask() for waiting in self._waiting]
+        return all(done.wait(max(0.0, until - time.monotonic())) for done in asked)
+
+    def restart(self) -> None:
+        """Start the threads again in a forked child, in which only the forking thread runs."""
+        for waiting in self._waiting:
+            waiting.start()
+
+
+class _Waiting:
+    """A function and the daemon thread that waits to run it."""
+
+    def __init__(self, flush: Callable[[], object]) -> None:
+        self._flush = errors.guarded("emit.flush")(flush)
+        self.start()
+
+    def start(self) -> None:
+        # SimpleQueue.put is reentrant, so that a signal handler can call it.
+        self._requests: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
+        threading.Thread(target=self._serve, args=(self._requests,), name="agent_otel-flush", daemon=True).start()
+
+    def ask(self) -> threading.Event:
+        done = threading.Event()
+        self._requests.put(done)
+        return done
+
+    def _serve(self, requests: queue.SimpleQueue[threading.Event]) -> None:
+        while True:
+            done = requests.get()
+            self._flush()
+            done.set()
+
+
+def install(flusher: Flusher) -> None:
+    """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
+    atexit.register(_at_exit, flusher)
+    fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
+    import_hook.install(
+        {
+            "multiprocessing.util": lambda _: _arm_children(flusher),
+            "celery.signals": lambda name: _arm_celery(flusher, name),
+        }
+    )
+
+
+def _at_exit(flusher: Flusher) -> None:
+    if not flusher.flush(EXIT_SECONDS):
+        errors.warn_once("exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end.")
+
+
+@errors.guarded("emit.children")
+def _arm_children(flusher: Flusher) -> None:
+    """Register a finalizer in multiprocessing children, which end by ``os._exit`` and run nothing but finalizers."""
+    from multiprocessing import process, util  # noqa: PLC0415 - imported already: its import calls this
+
+    def arm(_: Any) -> None:
+        util.Finalize(None, flusher.flush, args=(CHILD_SECONDS,), exitpriority=0)
+        handling = sys.modules.get("agent_otel._bootstrap.sigterm")
+        if handling is not None:
+            handling.watch()
+
+    util.register_after_fork(flusher, arm)
+    if process.parent_process() is not None:
+        arm(flusher)
+
+
+@errors.guarded("emit.celery")
+def _arm_celery(flusher: Flusher, name: str) -> None:
+    """Flush at Celery's worker_process_shutdown signal, because its child processes end by ``os._exit``."""
+
+    def flush(**_: Any) -> None:
+        flusher.flush(CHILD_SECONDS)
+
+    sys.modules[name].worker_process_shutdown.connect(flush, weak=False)

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from agent_otel import semconv
+from agent_otel import semconv, settings
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel.caps import payload_caps
+from agent_otel.core.payload_cap import cap_for
+from agent_otel.measure.forecast import turns_to_cap
+from agent_otel.semconv import HISTORY, INPUT, MESSAGE, OUTPUT, STATE
 from agent_otel.settings.kinds import SIZE
 from agent_otel.telemetry import setup
-from agent_otel.testing import turns
-from agent_otel.testing.tools import GOOD_FOLLOWUPS, Tools, tools_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from agent_otel.semconv.types import Metric
     from agent_otel.testing.contracts import Contracts
-    from agent_otel.testing.memory_sink import MemorySink
-    from agent_otel.testing.tools import Cut, Tool
+    from agent_otel.testing.memory_sink import MemorySink, Reading
+
 
 #: Parts of a request that an agent carries from turn to turn.
 _CARRIED: Final = (semconv.USER, semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
@@ -162,12 +167,12 @@ class AgentRun:
         database, broker or plan where its caps depend on it.
         """
         __tracebackhide__ = True
-        found: list[tuple[turns.Outlook, str]] = []
+        found: list[tuple[Outlook, str]] = []
         measured = self._growing(runtime)
         if not measured:
-            _fail(f"No state was seen in {turns.FEWEST} turns:", [self._seen()], "let the test make more turns")
+            _fail(f"No state was seen in {FEWEST} turns:", [self._seen()], "let the test make more turns")
         for source, sizes, boundaries in measured:
-            outlook = turns.outlook(sizes, runtime, variant, boundaries)
+            outlook = outlook_of(sizes, runtime, variant, boundaries)
             if outlook is not None and outlook.turns < at_least:
                 found.append((outlook, source))
         if not found:
@@ -227,19 +232,17 @@ class AgentRun:
 
     def _growing(self, runtime: str) -> list[tuple[str, list[int], tuple[str, ...]]]:
         """Return the states that were seen in three turns: a source, the bytes in each turn, and the boundaries."""
-        payloads = {place: sizes for place, sizes in self.payload_bytes.items() if len(sizes) >= turns.FEWEST}
+        payloads = {place: sizes for place, sizes in self.payload_bytes.items() if len(sizes) >= FEWEST}
         own = [
-            (_place(place), sizes, turns.boundaries_of(place[3]))
-            for place, sizes in payloads.items()
-            if place[0] == runtime
+            (_place(place), sizes, boundaries_of(place[3])) for place, sizes in payloads.items() if place[0] == runtime
         ]
         if own:
             return own
         if payloads:
             place, sizes = max(payloads.items(), key=lambda one: one[1][-1])
-            return [(_place(place), sizes, turns.ANY)]
+            return [(_place(place), sizes, ANY)]
         requests = self.request_bytes
-        return [("model requests", requests, turns.ANY)] if len(requests) >= turns.FEWEST else []
+        return [("model requests", requests, ANY)] if len(requests) >= FEWEST else []
 
 
 def _place(place: tuple[str, str, str, str]) -> str:
@@ -260,3 +263,196 @@ def _fail(what: str, lines: Iterable[str], advice: str = "") -> None:
     """Raise an AssertionError with one line for each finding, and what to do."""
     __tracebackhide__ = True
     raise AssertionError("\n".join([what, *(f"  {line}" for line in lines), *([f"  {advice}"] if advice else [])]))
+
+
+#: Follow-ups of a cut result or a page by which the agent gets the rest.
+GOOD_FOLLOWUPS: Final = (semconv.PAGINATED, semconv.NARROWED)
+
+# The figures of tools in a recording.
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A truncation: the layer that cut, and how it is known; bytes of the result, and of the part that is left.
+
+    ``result_bytes`` is None for a cut on the way to the model, ``left_bytes`` for a cut before that.
+    """
+
+    layer: str
+    reason: str
+    result_bytes: int | None = None
+    left_bytes: int | None = None
+
+
+@dataclass(slots=True)
+class Tool:
+    """The figures of one tool in a recording. Sizes are UTF-8 bytes of the results as the handler returned them.
+
+    ``cuts`` are the truncations that nothing announces; ``remedied`` counts the results that a remedy replaced.
+    ``delivered_bytes`` are those that models were sent, each result once. ``followups`` maps what the agent did after a
+    cut or a page (`paginated`, `narrowed`, `repeated`, `ignored`) to a number of times.
+    """
+
+    name: str
+    calls: int = 0
+    sizes: list[int] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    repeats: int = 0
+    remedied: int = 0
+    delivered_bytes: int = 0
+    followups: dict[str, int] = field(default_factory=dict)
+    over_budget: dict[str, int] = field(default_factory=dict)
+    incomplete_answers: dict[str, int] = field(default_factory=dict)
+    _last_delivered: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of all results."""
+        return sum(self.sizes)
+
+    @property
+    def max_result_bytes(self) -> int:
+        """Bytes of the largest result; 0 when no call returned one."""
+        return max(self.sizes, default=0)
+
+    def take(self, reading: Reading) -> None:
+        """Add a reading."""
+        metric, value = reading.metric, int(reading.value)
+        labels = dict(zip(metric.labels, reading.labels, strict=True))
+        if metric is semconv.ARGS_SIZE:
+            self.calls += 1
+        elif metric is semconv.RESULT_SIZE:
+            self.sizes.append(value)
+        elif metric is semconv.RESULT_DELIVERED:
+            self.delivered_bytes += value
+            self._last_delivered = value
+        elif metric is semconv.TOOL_REPEATS:
+            self.repeats += value
+        elif metric is semconv.RESULTS_TRUNCATED:
+            self._cut(labels[semconv.LAYER], labels[semconv.REASON])
+        elif metric in _COUNTED:
+            name, label = _COUNTED[metric]
+            counts: dict[str, int] = getattr(self, name)
+            counts[labels[label]] = counts.get(labels[label], 0) + value
+
+    def _cut(self, layer: str, reason: str) -> None:
+        if layer == semconv.LAYER_REMEDY:
+            self.remedied += 1
+        elif layer == semconv.LAYER_MODEL_REQUEST:
+            self.cuts.append(Cut(layer, reason, None, self._last_delivered))
+        else:
+            self.cuts.append(Cut(layer, reason, self.sizes[-1] if self.sizes else None))
+
+
+_COUNTED: Final = {
+    semconv.TOOL_FOLLOWUPS: ("followups", semconv.OUTCOME),
+    semconv.RESULTS_OVER_BUDGET: ("over_budget", semconv.LAYER),
+    semconv.ANSWERS_INCOMPLETE: ("incomplete_answers", semconv.REASON),
+}
+
+
+class Tools(dict[str, Tool]):
+    """The tools of a recording by name."""
+
+    def __missing__(self, name: str) -> Tool:
+        """Raise a KeyError that names the tools that were called."""
+        raise KeyError(f"no call of {name!r} was recorded; called: {', '.join(sorted(self)) or 'no tool'}")
+
+
+def tools_of(readings: Iterable[Reading]) -> Tools:
+    """Return the figures of all tools that were called."""
+    found = Tools()
+    for reading in readings:
+        labels = reading.metric.labels
+        if labels[:1] == (semconv.GEN_AI_TOOL_NAME,):
+            name = reading.labels[0]
+            found.setdefault(name, Tool(name)).take(reading)
+    return found
+
+
+#: Fewer turns show no growth.
+FEWEST: Final = 3
+#: Turns after which a continuation ends.
+MOST: Final = 10_000
+_REPEATED: Final = 3  # growths that the continuation repeats
+#: Boundaries that a state crosses in each turn, by the direction of a payload that was measured there.
+_BOUNDARIES: Final = {
+    INPUT: ("activity_input",),
+    OUTPUT: ("activity_output",),
+    STATE: ("state",),
+    MESSAGE: ("message",),
+    HISTORY: ("history",),
+}
+ANY: Final = tuple(boundary for boundaries in _BOUNDARIES.values() for boundary in boundaries)
+
+# The turns that a growing state has left under the caps of a durable runtime, from its sizes in a test's few turns.
+# Two ways are taken, and the smaller result counts: the forecast of the alerts, and a continuation that repeats the
+# last growths until a cap is met. The continuation also meets the caps of everything that a runtime stores of an
+# execution (the history of Temporal), which a state reaches long before a payload is large.
+
+
+class Outlook(NamedTuple):
+    """The turns that a state has left: ``turns`` more stay at or under the cap of a boundary.
+
+    ``sizes`` are the bytes of the state in the turns of the test. ``stored_bytes`` is how many bytes a byte of the
+    state adds to a cumulative cap in each turn, 0 where the cap is that of a single payload.
+    """
+
+    turns: int
+    boundary: str
+    cap_bytes: int
+    stored_bytes: int
+    sizes: tuple[int, ...]
+
+
+def boundaries_of(direction: str) -> tuple[str, ...]:
+    """Return the boundaries that a payload of this direction crosses."""
+    return _BOUNDARIES.get(direction, ())
+
+
+def outlook_of(
+    sizes: Sequence[int], runtime: str, variant: str | None = None, boundaries: Sequence[str] = ANY
+) -> Outlook | None:
+    """Return the outlook of a state at the boundary that it meets first; None where it meets no cap.
+
+    Raises:
+        ValueError: no cap of the runtime is known.
+    """
+    rows = [cap for cap in payload_caps() if cap.runtime == runtime]
+    if not rows and all(configured != runtime for configured, _, _ in settings.current().caps):
+        names = ", ".join(sorted({cap.runtime for cap in payload_caps()}))
+        raise ValueError(f"no cap of {runtime!r} is known; set AGENT_OTEL_CAPS={runtime}.payload=2MiB, or name {names}")
+    found = []
+    for boundary in boundaries:
+        cap = cap_for(runtime, boundary, variant=variant)
+        if cap is None:
+            continue
+        is_cumulative = boundary == HISTORY or any(row.cumulative for row in rows if row.boundary == boundary)
+        # A history holds the input and the output of each activity, a stored state the state alone.
+        stored = (2 if boundary == HISTORY else 1) * is_cumulative
+        turns = _left(sizes, cap.bytes, stored)
+        found.append(Outlook(turns, boundary, cap.bytes, stored, tuple(sizes)))
+    if not found and rows:
+        variants = ", ".join(sorted({cap.variant for cap in rows if cap.variant and cap.bytes is not None}))
+        if variants and variant is None:
+            raise ValueError(f"the caps of {runtime!r} depend on its variant; name one: {variants}")
+    nearest = min(found, key=lambda one: one.turns, default=None)
+    return nearest if nearest is not None and nearest.turns < MOST else None
+
+
+def _left(sizes: Sequence[int], cap_bytes: int, stored: int) -> int:
+    simulated = _continued(sizes, cap_bytes, stored)
+    forecast = None if stored else turns_to_cap(sizes, cap_bytes)
+    return simulated if forecast is None else min(simulated, forecast)
+
+
+def _continued(sizes: Sequence[int], cap_bytes: int, stored: int) -> int:
+    """Return the number of turns under the cap, where the last growths come again and again; at most ``MOST``."""
+    growths = [after - before for before, after in pairwise(sizes)][-_REPEATED:]
+    size, total = sizes[-1], stored * sum(sizes)
+    for turns in range(MOST):
+        size = max(0, size + growths[turns % len(growths)])
+        total += stored * size
+        if (total if stored else size) > cap_bytes:
+            return turns
+    return MOST

@@ -5,10 +5,14 @@ from __future__ import annotations
 import asyncio
 import codecs
 import re
+import threading
+import time
+from collections import OrderedDict
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
+from agent_otel._internal import fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
 from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import fragments
@@ -18,15 +22,15 @@ from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
-from agent_otel.remedies.claim_check.selections import MOST_BYTES, Selections
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
     from agent_otel.remedies.claim_check.reader import ClaimReader, Resolved
+
 
 PAGE_BYTES: Final = 16 * 1024
 """Bytes of one page: half of the view of a stored result."""
@@ -39,6 +43,60 @@ _SUMMARIZED: Final = "SUMMARIZED"
 _SPLIT: Final = 64 * 1024
 
 _workers = Workers("reading-on", 2)
+
+# Selections of large results that a model pages through, so that not each page reads and searches the whole.
+
+
+class Selections:
+    """Bytes that are kept for ``KEEP_SECONDS`` after each use, ``MOST_BYTES`` at most; the oldest use goes first.
+
+    What is over is dropped with the next use of any. A forked child begins with none.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._bytes = 0
+
+    def get(self, key: Hashable) -> bytes | None:
+        """Return what is kept under a key."""
+        with self._lock:
+            self._drop(0)
+            kept = self._kept.get(key)
+            return None if kept is None else self._keep(key, kept.data)
+
+    def keep(self, key: Hashable, data: bytes) -> None:
+        """Keep bytes, ``MOST_BYTES`` at most."""
+        with self._lock:
+            self._forget(key)
+            self._drop(len(data))
+            self._keep(key, data)
+
+    def _keep(self, key: Hashable, data: bytes) -> bytes:
+        self._forget(key)
+        self._kept[key] = _Kept(data, self._clock() + KEEP_SECONDS)
+        self._bytes += len(data)
+        return data
+
+    def _forget(self, key: Hashable) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= len(kept.data)
+
+    def _drop(self, room_bytes: int) -> None:
+        """Drop what is over, and the oldest until there is room."""
+        now = self._clock()
+        while self._kept:
+            key, oldest = next(iter(self._kept.items()))
+            if now < oldest.until and self._bytes + room_bytes <= MOST_BYTES:
+                return
+            self._forget(key)
+
 
 #: Selections with further pages, by the digest of the result, its place, which has the owner, and what is selected. Who
 #: reads on has shown before that the result is stored and belongs to the caller.
@@ -249,3 +307,12 @@ def _lines(text: str) -> Iterator[str]:
 
 def _error(message: str) -> dict[str, Any]:
     return {"error": "tool_result_unavailable", "hint": message}
+
+
+MOST_BYTES: Final = 32 * 1024 * 1024
+KEEP_SECONDS: Final = 120.0
+
+
+class _Kept(NamedTuple):
+    data: bytes
+    until: float

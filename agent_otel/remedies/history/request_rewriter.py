@@ -5,27 +5,53 @@ The stored history is not changed.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
 
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal.named_tuples import NamedTuple
+from agent_otel.core import execution_context, model_request, tool_names
+from agent_otel.core.executions import executions
+from agent_otel.core.message_parts import Messages
 from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.removed_bytes import removed
+from agent_otel.measure.size import size
+from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies import limits
-from agent_otel.remedies.history import final_answer, shown_calls
-from agent_otel.remedies.history.announced_ids import aligned
-from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
+from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
+from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.argument_compaction import (
+    ABOVE_BYTES,
+    FAILURE_BYTES,
+    bounding,
+    compacting,
+    compacting_prompt,
+)
 from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import FREE, parsed
-from agent_otel.remedies.history.trimmed_line import LineForm
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
+from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History, transcript
+from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.types import Invocation, ModelReader
+    from agent_otel.core.execution_state import ExecutionState, Totals
+    from agent_otel.core.types import Invocation, LimitReached, ModelReader, ModelRequest
+    from agent_otel.messages.types import AnsweredCall, Transcript
+    from agent_otel.remedies.history.turns import Result
+    from agent_otel.remedies.limits import Limits
     from agent_otel.settings import Settings
     from agent_otel.telemetry.setup import Telemetry
+
+    Announced = Sequence[tuple[str, str | None]]
 
 
 class Requests:
@@ -46,7 +72,7 @@ class Requests:
     def last_note(self, results: Sequence[object]) -> str | None:
         """Return the note in the last request of a run, when one of these results is above a limit."""
         answers = [{"role": "tool", "tool_call_id": "call", "content": result} for result in results]
-        return final_answer.NOTE if self._maxima and final_answer.is_due(answers, self._maxima) else None
+        return NOTE if self._maxima and is_due(answers, self._maxima) else None
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
         """Replace the history in a request by its view; a request without old or large messages stays unchanged.
@@ -62,14 +88,14 @@ class Requests:
 
         def view(messages: Any, *, cached: bool = True, kept: bool = False) -> Any:
             nonlocal is_last
-            is_last = bool(self._maxima) and final_answer.is_due(messages, self._maxima)
+            is_last = bool(self._maxima) and is_due(messages, self._maxima)
             count = len(messages) - added_messages.get()
             own, added = messages[:count], messages[count:]
             if self._limits is not None and request is not None:
-                is_last = shown_calls.count(out, self._limits, request, own) or is_last
+                is_last = count_shown(out, self._limits, request, own) or is_last
             if self._views is None or kept:
                 return messages
-            if self._trims and own and final_answer.is_observed(own[-1]):
+            if self._trims and own and is_observed(own[-1]):
                 setting_checks.cannot_trim_texts()
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             for strategy, removed_bytes in made.removed_bytes.items():
@@ -80,7 +106,7 @@ class Requests:
         message_ids.set(())
         added_messages.set(0)
         if is_last and reader.answer_only is not None:
-            reader.answer_only(invocation, final_answer.NOTE)
+            reader.answer_only(invocation, NOTE)
 
 
 def _views(chosen: Settings) -> Views:
@@ -93,3 +119,275 @@ def _views(chosen: Settings) -> Views:
         step_turns=chosen.trim_step_turns,
         form=LineForm(chosen.trim_characters, chosen.trim_reference_characters, pattern),
     )
+
+
+# Ids of a framework's messages for the messages of a provider's format, which has none. OpenAI's chat has one message
+# for each. Anthropic, Gemini and Bedrock have the system prompt apart and the results of one turn in one message, and
+# Anthropic and Bedrock have the user's text in the same message.
+
+
+def aligned(announced: Announced, count: int) -> Sequence[str | None]:
+    """Return the ids of so many messages of a provider's format; none when no known format has so many."""
+    if len(announced) == count:
+        return [own for _, own in announced]
+    said = [one for one in announced if one[0] != SYSTEM]
+    for joined in ((), (TOOL_RESULTS,), (TOOL_RESULTS, USER)):
+        ids = _joined(said, joined)
+        if len(ids) == count:
+            return ids
+    return ()
+
+
+def _joined(announced: Announced, parts: tuple[str, ...]) -> list[str | None]:
+    """Return one id for each message, and for each sequence of messages of these parts."""
+    ids: list[str | None] = []
+    for is_joined, messages in groupby(announced, lambda one: one[0] in parts):
+        own: list[Any] = [each for _, each in messages]
+        ids += own if not is_joined else [None if None in own else "\n".join(own)]
+    return ids
+
+
+NOTE: Final = (
+    "The limit of tool calls for this request is reached. Answer now and directly, with the results above. Do not call "
+    "any tool: no further call will be run."
+)
+
+# The end of a run that has reached a limit: the request after a call that was not run asks for the answer. The
+# history alone decides, so that the same history gets the same request in every process: since the user's last
+# message it holds the answer to a call above a limit. The user's next message ends it.
+
+"""The text in the system message."""
+
+#: Agents without tool calls write this before the results of a turn, each of which begins a line.
+_OBSERVED: Final = "Observation:"
+#: The beginning of the answer to a call above a limit.
+_ANSWER: Final = re.compile(rf'(\A\s*|\n[ \t]*|{_OBSERVED}\s*)(?=\{{"error":\s*"limit_reached")')
+_DEEPEST: Final = 4
+
+
+def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
+    """Return True when a call since the user's last message was above one of the limits, by name and maximum.
+
+    Behind the result that CrewAI has written into the model's message, it asks for the next step as the user.
+    """
+    is_asked = False
+    for message in reversed(messages):
+        seen = transcript(message)
+        if seen.answered:
+            contents = [answered.content for answered in seen.answered]
+        elif seen.asked:
+            if is_asked:
+                return False
+            continue
+        else:
+            contents = [text_of(fields(message).get("content"))]
+        if any(maxima.get(answer["limit"]) == answer["maximum"] for each in contents for answer in _answers(each)):
+            return not is_asked or _is_written_by_model(message)
+        if is_asked:
+            return False
+        is_asked = seen.by_user and not seen.answered
+    return False
+
+
+def is_observed(message: Any) -> bool:
+    """Return True for a message that begins with a result which the agent has written into its text."""
+    text = text_of(fields(message).get("content"))
+    return text is not None and text.startswith(_OBSERVED) and not transcript(message).answered
+
+
+def _is_written_by_model(message: Any) -> bool:
+    return fields(message).get("role") == "assistant"
+
+
+def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:
+    """Yield the answers to calls above a limit in the content of a result: text, blocks, or an object around them."""
+    if type(content) is str:
+        # A search for a word from the end costs a hundredth of a pattern's.
+        found = _beginning(content) if content.rfind(semconv.LIMIT_REACHED) >= 0 else None
+        try:
+            content = json.JSONDecoder().raw_decode(content, found)[0] if found is not None else None
+        except ValueError:  # another program's text
+            return
+    known = fields(content)
+    if known.get("error") == semconv.LIMIT_REACHED:
+        if type(known.get("limit")) is str:
+            yield {"limit": known["limit"], "maximum": known.get("maximum")}
+    elif depth:
+        for inner in content if is_list(content) else known.values():
+            if type(inner) is str or is_list(inner) or fields(inner):
+                yield from _answers(inner, depth - 1)
+
+
+def _beginning(text: str) -> int | None:
+    """Return the place of the first answer to a call above a limit in a text: its beginning, or a line observed."""
+    for found in _ANSWER.finditer(text):
+        if not found.start() or _OBSERVED in text[: found.end()]:
+            return found.end()
+    return None
+
+
+_OWN = (GET_TOOL_RESULT, semconv.CONTEXT_SUMMARIZE)
+
+# Calls that no adapter records, counted by the limits when a model request delivers their results. A framework
+# answers the call of a tool that it does not have, and a loop of the program's own calls its handlers itself. The
+# requests hold these calls all the same. Behind one that is above a limit, the request is the run's last. In the run
+# of a framework a call counts when no request of the process has offered its tool: what the framework handles itself,
+# such as a handoff, is offered. The calls of the program's own loop all count, unless an adapter has recorded them.
+
+
+class _Place(NamedTuple):
+    """The execution and the conversation of a request, as the calls that follow from it have them."""
+
+    execution: str | None
+    conversation: str
+    state: ExecutionState | None
+    totals: Totals | None
+
+
+def count_shown(out: Telemetry, counting: Limits, request: ModelRequest, messages: Sequence[Any]) -> bool:
+    """Count the calls of the last turn that only the messages show, each once.
+
+    Return True when one since the user's last message was above a limit.
+    """
+    offered, since = _offered(request), _since_user(messages)
+    if since is None or not (offered or request.continued):
+        return False
+    place = _place(request)
+    shown = {} if place.execution is None else counting.shown(place.execution)
+    reached, new = None, {}
+    for key, result in _keys(since):
+        if key in shown:
+            reached = reached or shown[key]
+        elif result.turn == since.turns - 1:  # this request delivers it
+            new[key] = result
+    for key, result in new.items():
+        if not _counts(counting, place, result, offered):
+            continue
+        if place.execution is None:
+            limits.without_execution()
+            return False
+        reached = _enter(out, counting, place, key, result) or reached
+    return reached is not None
+
+
+def _since_user(messages: Sequence[Any]) -> History | None:
+    """Return the history behind the user's last message; None where it holds no result."""
+    seen: list[Transcript] = []
+    for message in reversed(messages):
+        one = transcript(message)
+        if one.by_user and not one.answered:
+            break
+        seen.append(one)
+    if not any(one.answered for one in seen):
+        return None
+    return History(messages[len(messages) - len(seen) :], seen[::-1])
+
+
+def _keys(history: History) -> Iterable[tuple[int, Result]]:
+    """Yield the results with a fingerprint of each: id, name, and which of those with the same id and name it is."""
+    times: dict[tuple[str | None, str | None], int] = {}
+    for result in history.results:
+        same = result.answered.id, result.name
+        times[same] = times.get(same, 0) + 1
+        yield hash((*same, times[same])), result
+
+
+def _place(request: ModelRequest) -> _Place:
+    framework = request.execution or model_request.around().execution
+    key = execution_context.resolve(framework, trace.get_current_span())
+    run = execution_context.current_run()
+    state = None if key is None else executions.known(key)
+    if run is None:
+        return _Place(key, framework or key or "", state, state)
+    return _Place(run.id, framework or run.conversation or key or "", state, run.totals)
+
+
+def _offered(request: ModelRequest) -> set[str]:
+    """Return the names of the tools in a request; all requests of the process are remembered."""
+    parts = request.parts.head if type(request.parts) is Messages else request.parts
+    tools = (part.value for part in parts if part.part == semconv.TOOLS)
+    names = {name for value in tools for name, _ in tool_names.definitions_in(value)}
+    for name in names:
+        tool_names.note_offered(name)
+    return names
+
+
+def _counts(counting: Limits, place: _Place, result: Result, offered: set[str]) -> bool:
+    """Return True for a call that the framework has answered itself, or that is of the program's own loop."""
+    call_id, name = result.answered.id, result.name
+    if name in _OWN:
+        return False
+    is_own_loop = execution_context.outermost.get() is None
+    by_name = is_own_loop or call_id is None
+    if place.execution is not None and counting.is_recorded(place.execution, call_id, name, by_name=by_name):
+        return False
+    if is_own_loop:
+        return name is None or not tool_names.is_called(name) or name not in offered
+    if name is None:  # the provider has the call
+        return call_id is not None and result.answered.failed is True
+    return name not in offered and not tool_names.is_offered(name)
+
+
+def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Result) -> LimitReached | None:
+    execution = place.execution or ""
+    used_tokens = 0 if place.totals is None else place.totals.used_tokens
+    reached = counting.enter(execution, place.conversation, used_tokens)
+    counting.show(execution, key, reached)
+    if reached is not None:
+        out.metrics.limit_hit(reached.limit)
+        return reached
+    _spend(counting, execution, result.answered)
+    return None
+
+
+def _spend(counting: Limits, execution: str, answered: AnsweredCall) -> None:
+    result_bytes = size(answered.content).bytes
+    text = text_of(answered.content)
+    counting.spend(execution, result_bytes, limits.tokens(text) if text is not None else (result_bytes + 3) // 4)
+
+
+# All views of a history in one pass, for requests to models; settings enable them.
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """The enabled views, with the options of `history.trim` and `arguments.compact`."""
+
+    trim: bool = True
+    compact: bool = True
+    deduplicate: bool = True
+    keep_turns: int = KEEP_TURNS
+    step_turns: int = STEP_TURNS
+    form: LineForm = DEFAULT_FORM
+    above_bytes: int = ABOVE_BYTES
+    failure_bytes: int = FAILURE_BYTES
+
+    def of(
+        self,
+        messages: Sequence[Any],
+        known: LargeArguments | None = None,
+        *,
+        cached: bool = True,
+        ids: Sequence[str | None] = (),
+    ) -> View:
+        """Return the view of a history: the same as one view after the other, in about the time of one.
+
+        With ``known``, the arguments of completed calls that other requests carried are also compacted in the texts of
+        a request without calls. When the provider does not cache the messages (``cached``), the cut moves one turn at a
+        time. ``ids`` are those of the messages where their format has none. Raises the errors of the single functions.
+        """
+        history, removed = turns.read(messages, ids), {}
+        places = doubled(history) if self.deduplicate else set()
+        if places:
+            removed[DEDUPLICATE] = removed_size(history, places)
+            history = history.without(places)
+        cut, changes = history.cut(self.keep_turns, self.step_turns if cached else 1), Changes()
+        if self.compact:
+            compacting(history, cut, changes, self.above_bytes, known)
+            if known is not None:
+                compacting_prompt(history, changes, known, self.above_bytes)
+            bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
+        if self.trim:
+            trimming(history, cut, changes, self.form)
+        made, less = changes.apply(history.messages)
+        return View(made, removed | less)

@@ -9,19 +9,21 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.named_tuples import NamedTuple
-from agent_otel.measure.size import size
-from agent_otel.messages.fields import fields
-from agent_otel.remedies.history import restored_texts, turns
-from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, replaced
-from agent_otel.remedies.history.trimmed_results import trimmed
+from agent_otel.measure.size import block_text, size, text_bytes
+from agent_otel.messages.fields import fields, is_list
+from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.placeholders import is_placeholder
+from agent_otel.remedies.history.text_references import is_reference
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, is_line, line, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import CONTEXT_SUMMARIZE, TRIM
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
-    from agent_otel.remedies.history.turns import History
+    from agent_otel.remedies.history.turns import History, Result
+
 
 DEDUPLICATE: Final = "deduplicate"
 
@@ -125,7 +127,7 @@ def _doubled(history: History) -> set[int]:
             known[key] = (*earlier[:1], place)
         if before and any(_same(history.messages[other], history.messages[place]) for other in before):
             found.add(place)
-    return found | _repeated(history) | restored_texts.copies(history, _same)
+    return found | _repeated(history) | copies(history, _same)
 
 
 def _repeated(history: History) -> set[int]:
@@ -172,3 +174,141 @@ def _same(one: Any, other: Any) -> bool:
 def removed_size(history: History, places: set[int]) -> int:
     """Return the UTF-8 bytes of messages, of their text where they are text."""
     return sum(size(history.messages[place]).bytes for place in places)
+
+
+#: Different answers of a model in a copy, each of so many characters.
+_LEAST_ANSWERS: Final = 2
+_LEAST_CHARACTERS: Final = 40
+_MODEL: Final = ("assistant", "ai", "model")
+
+# Copies of a conversation of texts without ids, which a restored checkpoint has put behind the conversation. Only a
+# copy of its beginning counts, and only with answers that a model would not give twice in the same words. A user who
+# repeats a question, or a whole exchange of short words, is no restored checkpoint.
+
+
+def copies(history: History, are_same: Callable[[Any, Any], bool]) -> set[int]:
+    """Return the places of messages that repeat the beginning of the conversation, from the user's first message on.
+
+    The user's last messages are never among them.
+    """
+    end = len(history.seen)
+    while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
+        end -= 1  # the user may send the same again
+    begin = next((place for place in range(end) if history.seen[place].by_user), end)
+    found: set[int] = set()
+    place = begin + 1
+    while place < end:
+        length = _length(history, begin, place, end, are_same)
+        if length and _is_distinct(history, begin, length):
+            before = _before(history, begin, place, are_same)
+            found.update(range(place - before, place + length))
+        place += length or 1
+    return found
+
+
+def _length(history: History, begin: int, place: int, end: int, are_same: Callable[[Any, Any], bool]) -> int:
+    """Return the number of texts from a place on that equal those at the beginning."""
+    length = 0
+    while begin + length < place and place + length < end:
+        one, other = begin + length, place + length
+        if not (_is_text(history, one) and _is_text(history, other)):
+            break
+        if not are_same(history.messages[one], history.messages[other]):
+            break
+        length += 1
+    return length
+
+
+def _before(history: History, begin: int, place: int, are_same: Callable[[Any, Any], bool]) -> int:
+    """Return the number of messages before a copy, such as a system message, that were copied with it."""
+    before = 0
+    while before < begin and are_same(history.messages[begin - 1 - before], history.messages[place - 1 - before]):
+        before += 1
+    return before
+
+
+def _is_text(history: History, place: int) -> bool:
+    seen = history.seen[place]
+    return seen.id is None and not seen.asked and not seen.answered
+
+
+def _is_distinct(history: History, begin: int, length: int) -> bool:
+    """Return True when these messages hold enough different answers of a model."""
+    answers = set()
+    for message in history.messages[begin : begin + length]:
+        known = fields(message)
+        text = text_of(known.get("content") or known.get("parts"))
+        if (known.get("role") or known.get("type")) in _MODEL and text and len(text) >= _LEAST_CHARACTERS:
+            answers.add(text)
+    return len(answers) >= _LEAST_ANSWERS
+
+
+_MOST_LINES: Final = 4096
+_MOST_BLOCKS: Final = 16
+_PLAIN_FIELDS: Final = 2  # type and text
+
+_lines: dict[Hashable, Trimmed | None] = {}
+
+# The line of each old result, made once in a process: every request of a run holds the same results again.
+
+
+class Trimmed(NamedTuple):
+    """The line in the place of a result, and the UTF-8 bytes that it removes."""
+
+    line: str
+    removed_bytes: int
+
+
+_NOT_MADE: Final = Trimmed("", 0)
+
+
+def trimmed(result: Result, form: LineForm) -> Trimmed | None:
+    """Return the line of a result; None for one that stays unchanged.
+
+    The line of a result of texts is remembered by the hashes of the texts, which Python keeps with a text. Neither the
+    texts nor the messages are kept.
+    """
+    content = result.answered.content
+    texts = _texts(content)
+    if texts is None:
+        return _trimmed(content, result, form)
+    key = (*map(hash, texts), *map(len, texts), result.name, result.answered.failed, form)
+    made = _lines.get(key, _NOT_MADE)
+    if made is _NOT_MADE:
+        # A text alone has the line of the block or the mapping around it, and is read in less time.
+        made = _trimmed(texts[0] if len(texts) == 1 else content, result, form)
+        if len(_lines) >= _MOST_LINES:
+            _lines.clear()
+        _lines[key] = made
+    return made
+
+
+def _trimmed(content: Any, result: Result, form: LineForm) -> Trimmed | None:
+    heavy = weight(content)
+    if heavy.characters <= form.characters or is_line(content) or is_placeholder(content):
+        return None
+    made = line(content, heavy, result.name, said=result.answered.failed, form=form)
+    removed_bytes = heavy.bytes - text_bytes(made)
+    return Trimmed(made, removed_bytes) if removed_bytes > 0 else None
+
+
+def _texts(content: Any) -> tuple[str, ...] | None:
+    """Return the texts of a content that is nothing but texts: one, plain blocks, or the only value of a mapping."""
+    if type(content) is str:
+        return (content,)
+    if type(content) is dict:
+        if len(content) != 1:
+            return None
+        [(key, text)] = content.items()
+        return (text,) if type(text) is str and type(key) is str and not is_reference(key) else None
+    if not is_list(content) or len(content) > _MOST_BLOCKS:
+        return None
+    texts = []
+    for block in content:
+        # A block with other fields may name references in them.
+        is_plain = type(block) is dict and len(block) <= _PLAIN_FIELDS
+        text = block if type(block) is str else block_text(block) if is_plain else None
+        if text is None:
+            return None
+        texts.append(text)
+    return tuple(texts)

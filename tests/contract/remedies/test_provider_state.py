@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from agent_otel.remedies.history.final_answer import NOTE
+from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.bedrock import BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer

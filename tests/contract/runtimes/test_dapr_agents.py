@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.remedies.history.final_answer import NOTE
+from agent_otel.remedies.history.request_rewriter import NOTE
 from tests import interpreters
 from tests.contract.runtimes.steps import produce
 from tests.rows import each_row

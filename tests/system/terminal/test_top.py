@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.cli.top_view import shortened
+from agent_otel.cli.top import shortened
 from tests.system.engines import prometheus, starting
 from tests.system.terminal.screen import Terminal, terminal
 from tests.unit.cli import watched

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.core.carrying_cost import by_part
-from agent_otel.core.context_window import is_rejection
+from agent_otel.core.model_tokens import by_part, is_rejection
 from agent_otel.core.models import ModelFacts, Models, Rates
 from agent_otel.core.request_parts import Sized
 from agent_otel.core.request_shares import add, divided, portions

@@ -10,12 +10,11 @@ import pytest
 from agent_otel import semconv, settings
 from agent_otel.core import request_shares
 from agent_otel.core.request_parts import Sized
-from agent_otel.core.savable import LARGE_ARGUMENTS
-from agent_otel.core.shares import NO_SHARES
+from agent_otel.core.shares import LARGE_ARGUMENTS, NO_SHARES
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.measure.size import size
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history.request_rewriter import Views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

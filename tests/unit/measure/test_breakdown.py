@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.measure.breakdown import json_reader, json_window
-from agent_otel.measure.breakdown.objects import NODE_BUDGET
 from agent_otel.measure.breakdown.paths import Paths, fold
-from agent_otel.measure.breakdown.report import Breakdown, Duplicate, breakdown_object, breakdown_text
+from agent_otel.measure.breakdown.report import NODE_BUDGET, Breakdown, Duplicate, breakdown_object, breakdown_text
 from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.measure.names import readable

@@ -31,9 +31,8 @@ from agent_otel.core.types import (
 from agent_otel.core.usage import Usage
 from agent_otel.integrations.wrappers import wrapper_for
 from agent_otel.remedies import backpressure
-from agent_otel.remedies.backpressure import Backpressure, TokenBudget
+from agent_otel.remedies.backpressure import Backpressure, Pauses, Refusal, TokenBudget, refusal
 from agent_otel.remedies.limits import Limits
-from agent_otel.remedies.rate_limits import Pauses, Refusal, refusal
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink

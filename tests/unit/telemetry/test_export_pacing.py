@@ -13,7 +13,7 @@ import sys, threading, time
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter
 from opentelemetry.sdk.trace import TracerProvider
-from agent_otel.telemetry.export_pacing import pace_metrics, pace_spans
+from agent_otel.telemetry.providers import pace_metrics, pace_spans
 
 tracer = TracerProvider().get_tracer("test")
 spans = [tracer.start_span(f"span {number}") for number in range(20)]

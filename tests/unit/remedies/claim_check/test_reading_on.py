@@ -16,9 +16,9 @@ import agent_otel
 from agent_otel import semconv
 from agent_otel.core import handler
 from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.remedies.claim_check import get_tool_result, policy, selections
+from agent_otel.remedies.claim_check import get_tool_result, policy
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
-from agent_otel.remedies.claim_check.selections import Selections
+from agent_otel.remedies.claim_check.get_tool_result import Selections
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.json_path import at_path
 from tests.rows import each_row
@@ -182,7 +182,7 @@ def test_a_selection_that_cannot_be_kept_is_refused(store: Counting, monkeypatch
 
 def test_selections_are_kept_for_a_time_and_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr(selections, "MOST_BYTES", 10)
+    monkeypatch.setattr(get_tool_result, "MOST_BYTES", 10)
     kept = Selections(lambda: now[0])
     kept.keep("a", b"x" * 4)
     kept.keep("b", b"x" * 4)
@@ -191,7 +191,7 @@ def test_selections_are_kept_for_a_time_and_up_to_a_size(monkeypatch: pytest.Mon
     assert [kept.get(key) for key in "abc"] == [b"x" * 4, None, b"y" * 4]
     kept.keep("a", b"z" * 6)
     assert [kept.get(key) for key in "ac"] == [b"z" * 6, b"y" * 4]
-    now[0] = selections.KEEP_SECONDS
+    now[0] = get_tool_result.KEEP_SECONDS
     assert [kept.get(key) for key in "ac"] == [None, None]
     assert kept._bytes == 0
 

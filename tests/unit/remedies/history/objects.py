@@ -8,7 +8,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history.request_rewriter import Views
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.remedies.history.announced_ids import aligned
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history.request_rewriter import Views, aligned
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_RESULTS, USER
 
 #: A system prompt, a question, two calls at once, their results, and an answer; then the same without the prompt.

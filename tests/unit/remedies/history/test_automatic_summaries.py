@@ -25,9 +25,9 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.integrations import summaries
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.remedies import backpressure
+from agent_otel.remedies.backpressure import Refusal
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.history import automatic_summaries
-from agent_otel.remedies.rate_limits import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

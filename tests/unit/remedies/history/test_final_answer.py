@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.types import LimitReached
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.remedies import limits
-from agent_otel.remedies.history.final_answer import is_due
+from agent_otel.remedies.history.request_rewriter import is_due
 from agent_otel.remedies.result_ceiling import as_text
 from tests.rows import each_row
 

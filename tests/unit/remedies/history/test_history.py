@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from agent_otel.remedies.claim_check.references import Signer, key
-from agent_otel.remedies.history.references import references
-from agent_otel.remedies.history.trimmed_line import LineForm
+from agent_otel.remedies.history.request_rewriter import Views
+from agent_otel.remedies.history.trimmed_line import LineForm, references
 from agent_otel.remedies.history.trimming import deduplicate, trim
-from agent_otel.remedies.history.views import Views
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history.request_rewriter import Views
 from examples.systems.prompt_caches import AutomaticCache, MarkedCache, tokens
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import reading, rendered

@@ -13,8 +13,8 @@ import pytest
 
 from agent_otel.messages.fields import changed
 from agent_otel.remedies.history import turns
+from agent_otel.remedies.history.request_rewriter import Views
 from agent_otel.remedies.history.trimming import trim
-from agent_otel.remedies.history.views import Views
 from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered

@@ -7,9 +7,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.messages.prompts import PROMPTING
-from agent_otel.remedies.history import final_answer, summarizer, summary_plan, summary_view, turns
-from agent_otel.remedies.history.summary_view import Summary
-from agent_otel.remedies.history.views import Views
+from agent_otel.remedies.history import automatic_summaries, request_rewriter, summarizer, summary_plan, turns
+from agent_otel.remedies.history.automatic_summaries import Summary
+from agent_otel.remedies.history.request_rewriter import Views
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered
 
@@ -114,7 +114,7 @@ def test_a_message_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape
             made = VIEWS.of(given).messages
             assert json.dumps(made.pop(at)) == json.dumps(message)
             assert made == expected, message
-            assert not final_answer.is_due(given, {"tool_calls": 3})
+            assert not request_rewriter.is_due(given, {"tool_calls": 3})
 
 
 @each_row("shape", [shape for shape in SHAPES if shape in PROMPTING])
@@ -129,8 +129,8 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
             continue
         assert plan is not None
         assert "".join(summarizer.transcript(read, plan))
-        originals = summary_view.originals(read, plan, weights)
-        made = summary_view.rendered(
+        originals = automatic_summaries.originals(read, plan, weights)
+        made = automatic_summaries.rendered(
             read, plan, PROMPTING[shape], Summary("d", "so far", in_call=True, names_tool=True), originals
         )
         assert "so far" in json.dumps(made)
