@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork, signatures
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolReader, ToolResult
 
@@ -28,14 +27,11 @@ if TYPE_CHECKING:
     from agent_otel.integrations.hooks import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
-_new = tuple.__new__  # a third of the cost of ToolCall(...), and this is the hot path
-#: The fields of a `ToolCall` behind the agent.
-_MORE: Final = ToolCall("")[4:]
 _V = TypeVar("_V")
 
 
 def _read(value: object) -> ToolResult:
-    return _new(ToolResult, (value, None, None, False, False))
+    return ToolResult(value)
 
 
 def _given(invocation: Invocation) -> ToolCall:
@@ -94,7 +90,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
             given = dict(zip(names, args))  # noqa: B905 - varargs are longer
             if invocation.kwargs:
                 given.update(invocation.kwargs)
-            return _new(ToolCall, (tool_name, given, None, agent) + _MORE)  # noqa: RUF005 - half the cost of a star
+            return ToolCall(tool_name, given, None, agent)
 
         replace = _replace if _may_return_text(target) else _replace_in_data
         inject = functools.partial(_inject, target)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from agent_otel._internal import cap_table
-from agent_otel._internal.named_tuples import NamedTuple
 
 
 class Cap(NamedTuple):

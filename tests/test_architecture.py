@@ -191,16 +191,6 @@ def test_no_framework_is_imported() -> None:
     assert set() == {(module, root) for module, root in roots if root in FRAMEWORKS}
 
 
-def test_named_tuples_are_those_that_cost_little_to_make() -> None:
-    typings = {
-        module
-        for module, path in MODULES.items()
-        for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "typing" and "NamedTuple" in {x.name for x in node.names}
-    }
-    assert {"agent_otel._internal.named_tuples"} == typings
-
-
 def test_what_runs_at_interpreter_start_uses_the_standard_library_only() -> None:
     bootstrap = [
         name for name in MODULES if name.startswith("agent_otel._bootstrap") and "otel_" not in name.split(".")[-1]

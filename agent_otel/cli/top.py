@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 import click
 from rich.text import Text
@@ -20,7 +20,6 @@ from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Markdown, Static
 
 from agent_otel._internal.installing import installed_with
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.cli import console, metrics, server_options, shipped
 from agent_otel.cli.console import Failure
 from agent_otel.cli.live import Endpoint, Live, Snapshot, ToolRow, Window, WorkflowRow, share_text, size_text

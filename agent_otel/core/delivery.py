@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from agent_otel.core.types import RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
-_new = tuple.__new__  # a third of the cost of Sized(...); a request may have thousands of parts
 #: Messages from which on it takes less time to recognise those of the request before than to read them.
 _LONG = 24
 #: Model requests after which a truncated result without a follow-up counts as ignored.
@@ -190,11 +189,11 @@ def _sized(out: Telemetry, execution: ExecutionState | None, part: RequestPart, 
     value = part.value
     if noted is None:
         part_bytes = len(value) if type(value) is str and value.isascii() else size(value).bytes
-        return _new(Sized, (part, part_bytes, fingerprint(part, part_bytes)))
+        return Sized(part, part_bytes, fingerprint(part, part_bytes))
     length = len(value) if type(value) is str else characters(value)
     if length < 0 or length != noted.length:
         _compare(out, execution, noted, part, length)
-    return _new(Sized, (part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered))))
+    return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
 
 
 def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from array import array
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 

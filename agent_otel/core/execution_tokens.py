@@ -32,12 +32,11 @@ class Tokens:
 
     def add(self, usage: Usage) -> None:
         """Add the tokens of a response, whose price is not known yet."""
-        in_all, cached, output, reasoning, _, _, _, _, _ = usage  # a third of the cost of the names
         self.requests += 1
-        self.input += in_all
-        self.cached += cached
-        self.output += output
-        self.reasoning += reasoning
+        self.input += usage.input
+        self.cached += usage.cached
+        self.output += usage.output
+        self.reasoning += usage.reasoning
         self._unpriced.append(None)
 
     def priced(self, cost: float | None) -> None:

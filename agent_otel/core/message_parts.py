@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def plain_part(part: RequestPart) -> RequestPart:
     """Return a part of a request whose ids are text."""
-    _, _, call_id, name, message_id, _, _ = part
+    call_id, name, message_id = part.call_id, part.name, part.message_id
     if (
         (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
         and (name is None or type(name) is str)

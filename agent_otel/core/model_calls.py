@@ -20,12 +20,11 @@ adapter in another process has measured. A loop within one step sends more reque
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment

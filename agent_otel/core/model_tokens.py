@@ -45,7 +45,6 @@ USUAL_BYTES: Final = 4.0
 LEAST_BYTES: Final = 0.01
 
 _lock = threading.Lock()
-_new: Final = tuple.__new__  # a third of the cost of LastRequest(...)
 
 
 def _renew() -> None:
@@ -67,7 +66,7 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
         if sent.conversation is not None and used:
             sent.conversation.input_tokens, sent.conversation.bytes = used, sent.bytes
         if state is not None and used:
-            last = _new(LastRequest, (used, sent.bytes, sent.model))
+            last = LastRequest(used, sent.bytes, sent.model)
             state.last_requests = {**(state.last_requests or {}), sent.is_inside: last}
     if sent.reservation is not None:
         sent.reservation.used((used or estimated(sent)) + usage.output)
@@ -163,7 +162,7 @@ _TOOLS: Final = (semconv.TOOLS, "")
 def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage, shown: dict[str, Any]) -> Divided:
     """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
     shares = sent.shares
-    total, cached, _, _, media, _, _, _, _ = usage  # a third of the cost of the names
+    total, media = usage.input, usage.media
     sizes = shares.bytes
     keys, text_tokens = list(sizes), max(total - media, 0)
     tokens = portions(text_tokens, list(sizes.values()))
@@ -181,8 +180,8 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
     if sent.removed:
         remedied += _remedied(out, sent, text_tokens, sent.removed, is_on=True)
     with recording.held:
-        if cached:
-            out.models.cached.add(cached)
+        if usage.cached:
+            out.models.cached.add(usage.cached)
         series.tokens.add(keys, tokens)
         for remedy, count in remedied:
             remedy.tokens.add(count)
@@ -228,12 +227,11 @@ def pay(divided: Divided, totals: Tokens | None, usage: Usage, facts: ModelFacts
     of_input, of_output = rates.cost(usage)
     if totals is not None:
         totals.priced(of_input + of_output)
-    in_all, cached, _, _, _, written, audio, _, _ = usage
-    if not in_all:
+    if not usage.input:
         return
     shares, series, keys, tokens, remedied = divided
-    mean = of_input / in_all
-    if cached or written or audio:
+    mean = of_input / usage.input
+    if usage.cached or usage.written or usage.audio:
         costs = by_part(shares, tokens, usage, rates, of_input)
     else:
         costs = [mean * count for count in tokens]
@@ -249,7 +247,7 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
     pays what is left of the total.
     """
-    in_all, cached, _, _, _, written, _, _, _ = usage
+    in_all, cached, written = usage.input, usage.cached, usage.written
     sizes = shares.bytes.values()
     others = tokens[len(sizes) :]
     of_others = sum(others) if others else 0
@@ -257,13 +255,12 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     if not (whole and of_text > 0):
         return [total * count / in_all for count in tokens]
     bytes_of_token = whole / of_text
-    of_input, of_cached, of_written, _, _, _, _ = rates
-    rate = of_cached / bytes_of_token
+    rate = rates.cached / bytes_of_token
     costs = [size * rate for size in sizes]
-    rate = (of_written - of_cached if written else of_input - of_cached) / bytes_of_token
+    rate = ((rates.written if written else rates.input) - rates.cached) / bytes_of_token
     shares.add_behind(costs, whole - cached * bytes_of_token, rate)
     if written:
-        rate = (of_input - of_written) / bytes_of_token
+        rate = (rates.input - rates.written) / bytes_of_token
         shares.add_behind(costs, whole - (cached + written) * bytes_of_token, rate)
     if others:
         left = max(total - sum(costs), 0.0)

@@ -16,12 +16,11 @@ import threading
 import time
 from concurrent import futures
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import Workers
-from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +46,6 @@ class Cost(NamedTuple):
     output: float
 
 
-_new: Final = tuple.__new__  # a third of the cost of Cost(...)
-
-
 class Rates(NamedTuple):
     """US dollars for a token that is input, read from the cache, written to it, and output.
 
@@ -67,18 +63,16 @@ class Rates(NamedTuple):
 
     def cost(self, usage: Usage) -> Cost:
         """Return the cost of a request."""
-        total, cached, output, _, _, written, audio, spoken, cached_audio = usage
-        of_input, of_cached, of_written, of_output, of_audio, of_spoken, of_cached_audio = self
-        rest = total - cached - written
-        read = rest * of_input + cached * of_cached + written * of_written
-        wrote = output * of_output
-        if audio and of_audio is not None:
-            read += max(min(audio - cached_audio, rest), 0) * (of_audio - of_input)
-        if cached_audio and of_cached_audio is not None:
-            read += min(cached_audio, cached) * (of_cached_audio - of_cached)
-        if spoken and of_spoken is not None:
-            wrote += min(spoken, output) * (of_spoken - of_output)
-        return _new(Cost, (max(read, 0.0), wrote))
+        rest = usage.input - usage.cached - usage.written
+        read = rest * self.input + usage.cached * self.cached + usage.written * self.written
+        wrote = usage.output * self.output
+        if usage.audio and self.audio is not None:
+            read += max(min(usage.audio - usage.cached_audio, rest), 0) * (self.audio - self.input)
+        if usage.cached_audio and self.cached_audio is not None:
+            read += min(usage.cached_audio, usage.cached) * (self.cached_audio - self.cached)
+        if usage.spoken and self.spoken is not None:
+            wrote += min(usage.spoken, usage.output) * (self.spoken - self.output)
+        return Cost(max(read, 0.0), wrote)
 
 
 class ModelFacts(NamedTuple):

@@ -36,7 +36,7 @@ def plain_direction(direction: object) -> str:
 
 def plain_step(step: Step) -> Step:
     """Return a step whose names and ids are text; a runtime that is no text becomes ``_other``."""
-    runtime, activity, workflow, execution, _, _, _ = step  # a third of the cost of a star
+    runtime, activity, workflow, execution = step.runtime, step.activity, step.workflow, step.execution
     if (
         type(runtime) is str
         and (activity is None or type(activity) is str)

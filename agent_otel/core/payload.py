@@ -9,18 +9,16 @@ from __future__ import annotations
 import operator
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, payload_analysis, read_texts
 from agent_otel.core.executions import executions
 from agent_otel.core.names import plain_step
 from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
-from agent_otel.core.types import Step
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import run_spans, spans
@@ -31,7 +29,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ExecutionState, PayloadKind
     from agent_otel.core.payload_cap import EffectiveCap
-    from agent_otel.core.types import Payload
+    from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.measure.breakdown.unread import Held, UnreadBytes
     from agent_otel.telemetry.payload_metrics import PayloadSeries
@@ -42,8 +40,6 @@ FEW_TURNS = 3
 # A payload below these bytes and below this share of its cap is small.
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
-
-_new = tuple.__new__  # a third of the cost of MeasuredPayload(...), a fifth of that of `_replace`
 
 
 class MeasuredPayload(NamedTuple):
@@ -85,12 +81,11 @@ def refused(step: Step, direction: str) -> None:
 
 def named(step: Step) -> Step:
     """Add the workflow's name where the runtime reported it for the execution but not for the step."""
-    runtime, activity, workflow, execution_id, attempt, version, variant = step = plain_step(step)
-    if workflow is None and execution_id is not None:
-        execution = executions.known(execution_id)
-        if execution is not None:
-            return _new(Step, (runtime, activity, execution.workflow, execution_id, attempt, version, variant))
-    return step
+    step = plain_step(step)
+    if step.workflow is not None or step.execution is None:
+        return step
+    execution = executions.known(step.execution)
+    return step if execution is None else step._replace(workflow=execution.workflow)
 
 
 def placed(step: Step) -> Step:
@@ -107,11 +102,10 @@ def placed(step: Step) -> Step:
 
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
-    direction, size_bytes, data, value, more, again, is_appended = carried  # a third of the cost of the names
-    runtime, activity, workflow, execution, _, _, _ = step
+    direction, size_bytes, again, execution = carried.direction, carried.bytes, carried.again, step.execution
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
-    series = out.payloads.series(runtime, workflow, activity, direction)
+    series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
     if not again:
         series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
     utilization = size_bytes / cap_bytes if cap_bytes else 0.0
@@ -120,21 +114,21 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
         run = execution_context.outermost.get()
         if run is not None and run.conversation == execution:
             run.totals.payload_bytes = max(run.totals.payload_bytes, size_bytes)
-        kind = kind_of(step, direction, more)
+        kind = kind_of(step, direction, carried.kind)
         small = size_bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
-        if not (is_appended or (small and (again or executions.small(execution, kind, size_bytes)))):
+        if not (carried.is_appended or (small and (again or executions.small(execution, kind, size_bytes)))):
             turns_left = _remember(execution, kind, carried, cap_bytes, series)
-    is_large = size_bytes >= payload_analysis.LARGE_BYTES and (data is not None or value is not None)
+    is_large = size_bytes >= payload_analysis.LARGE_BYTES and (carried.data is not None or carried.value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio
-    return _new(MeasuredPayload, (carried, cap, turns_left, notable))
+    return MeasuredPayload(carried, cap, turns_left, notable)
 
 
 def _remember(
     execution_id: str, kind: PayloadKind, carried: Payload, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
-    direction, size_bytes, _, _, _, again, _ = carried
-    execution, track = executions.carried(execution_id, kind, size_bytes, again=again)
+    direction, size_bytes = carried.direction, carried.bytes
+    execution, track = executions.carried(execution_id, kind, size_bytes, again=carried.again)
     sizes = track.sizes[:]
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
     if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
@@ -150,7 +144,7 @@ def _remember(
         if direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
         execution.carries = track.last
-        is_turn = not (again or track.refused)  # a retry of a refused payload is none
+        is_turn = not (carried.again or track.refused)  # a retry of a refused payload is none
         if is_turn and len(sizes) > 1 and sizes[-1] >= sizes[-2]:
             series.growth.record(sizes[-1] - sizes[-2])
     return turns_left

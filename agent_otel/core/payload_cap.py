@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv, settings
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.caps import payload_caps
 from agent_otel.settings import kinds as setting_kinds
 
@@ -56,8 +55,8 @@ _discovered: dict[tuple[str, str, str | None], int] = {}
 
 def cap_of(step: Step, direction: str) -> EffectiveCap | None:
     """Return the cap on a step's payload in a direction; None without one."""
-    runtime, activity, _, _, _, version, variant = step
-    return cap_for(runtime, (_ACTIVITY if activity else _WORKFLOW).get(direction, direction), version, variant)
+    boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
+    return cap_for(step.runtime, boundary, step.version, step.variant)
 
 
 def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> EffectiveCap | None:

@@ -8,12 +8,11 @@ user message where the request before it held others.
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, read_texts
 from agent_otel.core.execution_state import NO_PARTS, REUSED, SeenParts
 from agent_otel.core.executions import executions

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from gc import get_referents
 from itertools import chain, compress
 from operator import add, itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import fields
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_new = tuple.__new__
 _OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
 _HEADS = (semconv.SYSTEM, semconv.TOOLS)
 _MOST_TAIL = 8  # messages at the end in which a result is looked for

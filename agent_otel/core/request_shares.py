@@ -41,7 +41,7 @@ def add(
     names: dict[str | None, str] = {}  # of calls that another execution has recorded, by id
     sizes, keys, removed = [], [], dict(before.removed)
     for at in range(before.parts, len(sized)):
-        (part, _, call_id, name, _, _, _), size, _ = sized[at]
+        (part, _, call_id, name, *_), size, _ = sized[at]
         tool = ""
         if part in _OF_TOOLS:
             call = calls.get(at)

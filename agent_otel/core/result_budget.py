@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, payload_cap
 
 if TYPE_CHECKING:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import fork
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.payload_keys import always_seen, path
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,8 +64,8 @@ class Savable(NamedTuple):
 
     def then(self, new: Sequence[Sized], chosen: Settings) -> Savable:
         """Return these bytes with those of further parts."""
-        results, arguments, waiting, _, is_answered = self
-        lines = self.lines[:]  # the request before has its own
+        results, arguments, waiting, lines, is_answered = self
+        lines = lines[:]  # the request before has its own
         most_bytes, line_bytes = chosen.claim_check_bytes, chosen.trim_characters + _LINE_BYTES
         for (part, *_), size, _ in new:
             if part == semconv.TOOL_RESULTS:
@@ -86,12 +85,11 @@ class Savable(NamedTuple):
 
     def by_remedy(self, chosen: Settings) -> dict[str, int]:
         """Return the bytes that each remedy would save that is off, alone and with its settings; none of 0."""
-        results, arguments, _, lines, _ = self
-        found = {}
-        if results and not chosen.claim_check:
-            found[semconv.CLAIM_CHECK] = results
-        if arguments and not chosen.compact_arguments:
-            found[semconv.COMPACT] = arguments
+        lines, found = self.lines, {}
+        if self.results and not chosen.claim_check:
+            found[semconv.CLAIM_CHECK] = self.results
+        if self.arguments and not chosen.compact_arguments:
+            found[semconv.COMPACT] = self.arguments
         step, old_turns = chosen.trim_step_turns, len(lines) - chosen.keep_turns
         if old_turns >= step and not chosen.trim_results and (saved := lines[old_turns // step * step - 1]):
             found[semconv.TRIM] = saved

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import fork
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.request_parts import of_kind, timeless

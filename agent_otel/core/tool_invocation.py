@@ -94,7 +94,7 @@ class ToolInvocation(Dispatch):
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
-        name, arguments, _, agent, execution, _, _, _, _, _, _ = call  # a quarter of the cost of the names
+        name, arguments, agent, execution = call.name, call.arguments, call.agent, call.execution
         if execution_context.explicit.get() is not None:
             agent = execution_context.agent_of(agent)
         self.call, self.out, self.awaits = call, out, awaits
@@ -148,21 +148,20 @@ class ToolInvocation(Dispatch):
 
     def read(self, station: str, result: ToolResult) -> None:
         """Record the result that a wrapped function returned at one stage."""
-        value, _, error_type, raised, is_refused = result  # a third of the cost of the names
-        if error_type is not None and self.error_type is None:
-            self.error_type = execution_context.text_or_none(error_type) or semconv.OTHER
-        self.is_refused = self.is_refused or is_refused
+        if result.error_type is not None and self.error_type is None:
+            self.error_type = execution_context.text_or_none(result.error_type) or semconv.OTHER
+        self.is_refused = self.is_refused or result.is_refused
         if station != PRODUCED:
             self._read_handed_back(result)
-        elif raised or self.raised:
+        elif result.raised or self.raised:
             self.raised = True
-            self.failed = size(value)
+            self.failed = size(result.value)
             self.handed = self.failed.bytes
         else:
             self._read_produced(result)
 
     def _read_produced(self, result: ToolResult) -> None:
-        value, structured, error_type, _, _ = result
+        value, structured, error_type = result.value, result.structured, result.error_type
         text = value if type(value) is str else None
         self.produced = size(value)
         result_bytes, _ = self.produced

@@ -375,13 +375,13 @@ def _plain_call(call: ToolCall | None) -> ToolCall | None:
     """Return a call with a name and ids that are text; any other name becomes ``_other``."""
     if call is None:
         return None
-    name, _, call_id, agent, execution, kind, _, _, _, _, _ = call  # a third of the cost of a star
+    name, call_id, agent, execution = call.name, call.call_id, call.agent, call.execution
     if (
         type(name) is str
         and (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
         and (agent is None or type(agent) is str)
         and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
-        and type(kind) is str
+        and type(call.type) is str
     ):
         return call
     return call._replace(
@@ -389,5 +389,5 @@ def _plain_call(call: ToolCall | None) -> ToolCall | None:
         call_id=id_or_none(call_id),
         agent=text_or_none(agent),
         execution=id_or_none(execution),
-        type=text_or_none(kind) or "function",
+        type=text_or_none(call.type) or "function",
     )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
-
-from agent_otel._internal.named_tuples import NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -219,10 +217,6 @@ class RequestPart(NamedTuple):
     message_id: str | None = None
     wrapped: object = None
     failed: bool = False
-
-
-#: Makes a `RequestPart` of all of its fields at a third of the cost; a request may have thousands.
-new_part = tuple.__new__
 
 
 class ModelRequest(NamedTuple):

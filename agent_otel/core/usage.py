@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
 from agent_otel.core.plain import fields, given, listed, text
 from agent_otel.measure.object_kinds import RECORD, shape_of

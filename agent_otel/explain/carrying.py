@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from importlib.metadata import PackageNotFoundError
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel._internal.installing import installed_with
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.models import UNKNOWN, ModelFacts, configured, read_facts
 from agent_otel.core.usage import Usage
 from agent_otel.measure.forecast import turns_to_cap

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.policy import view_text
 from agent_otel.remedies.claim_check.references import DIGEST_DIGITS, SEAL_DIGITS, Reference, key

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.caps import payload_caps
 from agent_otel.core.execution_state import ReadTexts
 from agent_otel.core.models import UNKNOWN

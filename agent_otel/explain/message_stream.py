@@ -5,9 +5,8 @@ The breakdown's reader reads the text. Memory is bounded by a turn, not by the f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.execution_state import ReadTexts
 from agent_otel.measure.breakdown.json_reader import Reader
 from agent_otel.measure.breakdown.json_window import PLAIN, Form, Window, unescaped

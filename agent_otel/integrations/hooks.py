@@ -8,10 +8,9 @@ import functools
 import sys
 import weakref
 from contextvars import ContextVar, Token
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import switches
 from agent_otel.core.types import Invocation, ToolReader
 

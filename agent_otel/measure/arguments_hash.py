@@ -6,9 +6,8 @@ import json
 from functools import lru_cache
 from hashlib import blake2b
 from json import encoder as json_encoder
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes
@@ -66,7 +65,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
             data = "".join(_encode(value, 0)).encode("utf-8", "surrogatepass")
             state = _keyed(key).copy()
             state.update(data)
-            return _new(Arguments, (state.hexdigest(), len(data)))
+            return Arguments(state.hexdigest(), len(data))
         return Arguments(_hash(_json(_Canonical().plain(value)), key), json_size(value, NODE_BUDGET).bytes)
     except Exception:
         return Arguments(_hash(object_kinds.class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
@@ -118,7 +117,6 @@ def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
 
 
 _encode = _compact_encoder()
-_new = tuple.__new__  # half the cost of Arguments(...), and this is the hot path
 
 
 def _json(plain: Any) -> bytes:

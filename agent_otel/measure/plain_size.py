@@ -11,15 +11,13 @@ import sys
 from gc import get_referents
 from itertools import chain
 from operator import is_
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.json_text import floats_bytes, ints_bytes, texts_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_new: Final = tuple.__new__  # a third of the cost of _Values(...)
 
 #: Characters up to which a structure is encoded, so that the copy stays small.
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
@@ -101,7 +99,7 @@ def _size(values: _Values) -> int:
 
 def _values(root: Any, budget: int) -> _Values | None:
     """Return the values of a structure by class; None where it is not plain, or has too many."""
-    found = containers, texts, ints, floats, constants = _new(_Values, ([], [], [], [], []))
+    found = containers, texts, ints, floats, constants = _Values([], [], [], [], [])
     level, left = [root], budget - 1
     while level:
         containers += level
@@ -142,9 +140,8 @@ def _columns(level: list[Any], values: list[Any], found: _Values) -> tuple[list[
     classes = list(map(type, values))
     if get_referents(*classes):  # made by Python code, which may run where they are compared
         return containers, values
-    _, texts, ints, floats, constants = found
-    places: dict[type, list[Any]] = {str: texts, int: ints, float: floats, bool: constants, type(None): constants}
-    places |= {dict: containers, list: containers, tuple: containers}
+    places: dict[type, list[Any]] = {str: found.texts, int: found.ints, float: found.floats, bool: found.constants}
+    places |= {type(None): found.constants, dict: containers, list: containers, tuple: containers}
     others: list[Any] = []
     are_alike = classes == classes[:width] * (len(values) // width)
     for place in range(width):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from itertools import islice
 from json.encoder import encode_basestring as _quote
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure import object_kinds
 from agent_otel.measure.json_text import SHORT, floats_bytes, quoted_bytes, texts_bytes
 from agent_otel.measure.object_kinds import fields, shape_of
@@ -33,9 +32,6 @@ class Size(NamedTuple):
 
     bytes: int
     exact: bool
-
-
-_new = tuple.__new__  # a third of the cost of Size(...), and this is the hot path
 
 
 def text_bytes(text: str) -> int:
@@ -72,12 +68,12 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
         cls = type(value)
         if cls is str:
             if value.isascii():
-                return _new(Size, (len(value), True))
+                return Size(len(value), True)
             is_short = len(value) <= _CHUNK
-            return _new(Size, (len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True))
+            return Size(len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True)
         if cls is dict:
             few = few_bytes(value)
-            return _new(Size, (few, True)) if few and len(value) < node_budget else _structure(value, node_budget)
+            return Size(few, True) if few and len(value) < node_budget else _structure(value, node_budget)
         if cls is list:
             return _content(value, node_budget, message=False)
         return _object(value, cls, node_budget)
@@ -124,7 +120,7 @@ def _object(value: Any, cls: type, budget: int) -> Size:
     if namespace is not None:
         content = fields(value).get("content")
         if type(content) is str:
-            return _new(Size, (len(content) if content.isascii() else text_bytes(content), True))
+            return Size(len(content) if content.isascii() else text_bytes(content), True)
         if type(content) is list:
             return _content(content, budget, message=True)
     elif shape.kind is object_kinds.TEXT:
@@ -190,7 +186,7 @@ def _structure(value: Any, budget: int) -> Size:
     if type(value) is dict or type(value) is list or type(value) is tuple:
         plain = plain_size(value, budget)
         if plain >= 0:
-            return _new(Size, (plain, True))
+            return Size(plain, True)
     return _walk(value, budget)
 
 
@@ -248,7 +244,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
         exact = False
     total += floats_bytes(floats) if floats else 0
     more, certain = _texts(texts) if texts else (0, True)
-    return _new(Size, (max(total + more, 0), exact and certain))
+    return Size(max(total + more, 0), exact and certain)
 
 
 def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], int, int]:

@@ -15,12 +15,11 @@ from collections import OrderedDict
 from contextlib import contextmanager
 from datetime import timezone
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import is_in_asyncio
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import model_tokens
 from agent_otel.core.plain import dictionaries, fields, is_dict, text
 from agent_otel.telemetry.setup import telemetry

@@ -16,11 +16,10 @@ import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict, overload
 
 from agent_otel import settings
 from agent_otel._internal import signatures
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import tool_visit
 from agent_otel.measure.object_kinds import is_named
 from agent_otel.remedies.claim_check.references import Signer
@@ -331,7 +330,7 @@ def _answer(asked: _Asked, rows: Any) -> Any:
     """Return a page of rows, and anything that is not rows unchanged."""
     if not isinstance(rows, Iterable) or isinstance(rows, _NO_ROWS) or hasattr(type(rows), "model_dump"):
         return rows
-    tool, cursors, window, _, _ = asked
+    tool, cursors, window = asked.tool, asked.cursors, asked.window
     size = window.limit - 1
     if tool.window is None:
         return _page(rows, cursors, window.offset, size)

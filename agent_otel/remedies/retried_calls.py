@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Claim, Replacement
 from agent_otel.core.unrecorded import Unrecorded

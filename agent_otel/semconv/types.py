@@ -5,9 +5,7 @@ Sizes are UTF-8 bytes, durations are seconds.
 
 from __future__ import annotations
 
-from typing import Final
-
-from agent_otel._internal.named_tuples import NamedTuple
+from typing import Final, NamedTuple
 
 _KIB = 1024.0
 _MIB = 1024.0 * 1024.0

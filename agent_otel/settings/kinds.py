@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
 from agent_otel.semconv.types import prometheus_label
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal import fork
-from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from agent_otel.telemetry.spans import Exemplar

@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import sys
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
@@ -21,7 +21,6 @@ from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
 from agent_otel.telemetry.recording import recording

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.caps import payload_caps
 from agent_otel.core.payload_cap import cap_for
 from agent_otel.measure.forecast import turns_to_cap

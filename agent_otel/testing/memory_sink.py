@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.semconv.types import COUNTER
 from agent_otel.telemetry.sinks.base import LockedSeries
 

@@ -19,13 +19,14 @@ from agent_otel.core import request_parts, run_visit, tool_visit
 from agent_otel.core.message_parts import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations import frameworks, model_sdks
+from agent_otel.integrations import frameworks, model_sdks, runtimes
 from agent_otel.integrations.hooks import Hook
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from tests.rows import each_row
+from tests.unit import test_runtime_tripwires
 from tests.unit.measure import hostile
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
         ({"body": "{}", "modelId": "m"}, lambda body: (_CLIENT, {"operation_name": "InvokeModel", "api_params": body})),
     ],
     "google_genai.request": [(_GEMINI, lambda body: (None, {"path": "m:generateContent", "request_dict": body}))],
-    "google_interactions.request": [(_INTERACTION, lambda body: (None, body))],
+    "google_genai.interaction": [(_INTERACTION, lambda body: (None, body))],
     **{
         f"cohere.{reader}": [({"documents": [{"data": {"text": "d"}}], **_CHAT}, lambda body: (None, body))]
         for reader in ("request", "streamed", "astreamed")
@@ -242,14 +243,14 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "agentscope.tool": lambda value: _named("ToolResponse", content=[_named("TextBlock", text=value)], state=value),
     "autogen.execute": lambda value: (value, _space(is_error=value, content=value)),
     "autogen.run": lambda value: value,
-    "openai_agents_live.invoke": lambda value: value,
-    "openai_runner.execute": lambda value: {"output": value},
-    "mistral_runs.called": lambda value: {"result": value},
+    "openai_agents.live_invoke": lambda value: value,
+    "openai.execute": lambda value: {"output": value},
+    "mistral.called": lambda value: {"result": value},
     "agno._execute": lambda value: _space(status="success", result=value),
     "anthropic._call": lambda value: value,
     "anthropic.member": lambda value: {"content": value, "is_error": value},
     "anthropic.run_tool": lambda value: {"content": value},
-    "anthropic_sessions.session_tool": lambda value: ({"content": value, "is_error": value}, value),
+    "anthropic.session_tool": lambda value: ({"content": value, "is_error": value}, value),
     "browser_use.act": lambda value: _space(
         long_term_memory=value, extracted_content=value, error=value, include_extracted_content_only_once=value
     ),
@@ -270,22 +271,22 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "crewai.use": lambda value: value,
     "dapr_agents.activity": lambda value: {"content": value},
     "dapr_agents.run_tool": lambda value: value,
-    "fastmcp_server.injected": lambda value: _space(content=[_space(text=value)], structured_content=value),
-    "fastmcp_server.sampled": lambda value: value,
-    "fastmcp_server.task": lambda value: value,
+    "mcp.injected": lambda value: _space(content=[_space(text=value)], structured_content=value),
+    "mcp.sampled": lambda value: value,
+    "mcp.task": lambda value: value,
     "google_adk._error_answer": lambda value: value,
     "google_adk.call_tool": lambda value: value,
     "google_adk.prepared_call": lambda value: value,
-    "google_adk_code.run": lambda value: _space(stdout=value, stderr=value),
+    "google_adk.run": lambda value: _space(stdout=value, stderr=value),
     "google_adk.single_call": lambda value: value,
     "google_adk.tool_node": lambda value: value,
     "google_genai.invoke": lambda value: value,
     "dspy.tool": lambda value: value,
-    "dspy_native_calls._executed": lambda value: value,
-    "litellm_loops._asked": lambda value: {"role": "tool", "content": value},
-    "litellm_loops._asked_async": lambda value: {"role": "tool", "content": value},
-    "litellm_harness.function": lambda value: value,
-    "mistral_voice.invoke": lambda value: value,
+    "dspy._executed": lambda value: value,
+    "litellm._asked": lambda value: {"role": "tool", "content": value},
+    "litellm._asked_async": lambda value: {"role": "tool", "content": value},
+    "litellm.function": lambda value: value,
+    "mistral.invoke": lambda value: value,
     "haystack.tool": lambda value: value,
     "langchain.run": lambda value: value,
     "langchain.tool_node": lambda value: value,
@@ -295,17 +296,17 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "llama_index.tool": _output,
     "mcp.client": lambda value: _space(content=[_space(text=value)], structuredContent=value, isError=value),
     "mcp.session": lambda value: _space(content=value, structured_content=value, is_error=value),
-    "mcp_server._answer": lambda value: _space(content=[_space(text=value)], structured_content=value, is_error=value),
-    "mcp_server.handled": lambda value: value,
-    "mcp_server.request": lambda value: value,
-    "mcp_server.tool": lambda value: _space(content=[_space(text=value)], structured_content=value),
+    "mcp._answer": lambda value: _space(content=[_space(text=value)], structured_content=value, is_error=value),
+    "mcp.handled": lambda value: value,
+    "mcp.request": lambda value: value,
+    "mcp.tool": lambda value: _space(content=[_space(text=value)], structured_content=value),
     "openai_agents._guarded": lambda value: value,
     "openai_agents._unguarded": lambda value: value,
     "livekit_agents.execute": lambda value: _named("ToolResult", output=value),
     "livekit_agents.executed": lambda value: _space(raw_exception=None, raw_output=value),
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
-    "openai_agents_actions.action": lambda value: _named(
+    "openai_agents.action": lambda value: _named(
         "ToolCallOutputItem", raw_item={"output": value}, output=value
     ),
     "pipecat._handler": lambda value: _space(result=value, error=None),
@@ -345,7 +346,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {"agent_name": value},
     ),
     "autogen.run": lambda value: (_space(name=value), (value,), {}),
-    "openai_agents_live.invoke": lambda value: (
+    "openai_agents.live_invoke": lambda value: (
         None,
         (),
         {
@@ -353,12 +354,12 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
         },
     ),
-    "mistral_runs.called": lambda value: (
+    "mistral.called": lambda value: (
         None,
         (_space(name=value, arguments=value, tool_call_id=value), value),
         {},
     ),
-    "openai_runner.execute": lambda value: (
+    "openai.execute": lambda value: (
         None,
         (None, _space(name=value, arguments=value, call_id=value)),
         {},
@@ -379,7 +380,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "anthropic.run_tool": lambda value: (None, (None, _space(name=value, input=value, id=value)), {}),
-    "anthropic_sessions.session_tool": lambda value: (
+    "anthropic.session_tool": lambda value: (
         _space(session_id=value),
         (None, _space(name=value, id=value), value),
         {},
@@ -433,16 +434,16 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
         {},
     ),
     "dapr_agents.run_tool": lambda value: (None, (value,), {"a": value}),
-    "fastmcp_server.injected": lambda value: (
+    "mcp.injected": lambda value: (
         _space(_tools_to_inject_by_name={"a": value}),
         (_space(message=_space(name="a", arguments=value)),),
         {},
     ),
-    "fastmcp_server.sampled": lambda value: (_space(name=value), (value,), {}),
-    "fastmcp_server.task": lambda value: (None, (_space(name=value), value), {}),
+    "mcp.sampled": lambda value: (_space(name=value), (value,), {}),
+    "mcp.task": lambda value: (None, (_space(name=value), value), {}),
     "google_adk._error_answer": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
     "google_adk.call_tool": lambda value: (None, (_space(name=value), value, _ADK_CONTEXT), {}),
-    "google_adk_code.run": lambda value: (
+    "google_adk.run": lambda value: (
         None,
         (_space(agent=_space(name=value), session=_space(id=value)), _space(code=value)),
         {},
@@ -472,15 +473,15 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "google_genai.invoke": lambda value: (None, (value, test_keys_that_compare_themselves), {}),
     "dspy.tool": lambda value: (_space(name=value, func=value, args=value), (), {"a": value}),
-    "dspy_native_calls._executed": lambda value: (
+    "dspy._executed": lambda value: (
         _space(name="a", args=value, id=value),
         (),
         {"functions": {"a": value}},
     ),
-    "litellm_loops._asked": lambda value: (None, (_asked_of_litellm(value),), {}),
-    "litellm_loops._asked_async": lambda value: (None, (_asked_of_litellm(value),), {}),
-    "litellm_harness.function": lambda value: (None, (_space(name=value), value), {}),
-    "mistral_voice.invoke": lambda value: (_space(name=value), (value,), {}),
+    "litellm._asked": lambda value: (None, (_asked_of_litellm(value),), {}),
+    "litellm._asked_async": lambda value: (None, (_asked_of_litellm(value),), {}),
+    "litellm.function": lambda value: (None, (_space(name=value), value), {}),
+    "mistral.invoke": lambda value: (_space(name=value), (value,), {}),
     "haystack.tool": lambda value: (_space(name=value), (), {"a": value}),
     "langchain.run": lambda value: (
         _space(name=value),
@@ -514,18 +515,18 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
     ),
     "mcp.client": lambda value: (None, (value, value), {}),
     "mcp.session": lambda value: (None, (), {"name": value, "arguments": value}),
-    "mcp_server._answer": lambda value: (
+    "mcp._answer": lambda value: (
         None,
         (None, _space(method="tools/call", params=_space(name=value, arguments=value))),
         {},
     ),
-    "mcp_server.handled": lambda value: (
+    "mcp.handled": lambda value: (
         None,
         (None, _space(method="tools/call", params=_space(name=value, arguments=value))),
         {},
     ),
-    "mcp_server.request": lambda value: (None, (None, "tools/call", {"name": value, "arguments": value}), {}),
-    "mcp_server.tool": lambda value: (_space(name=value), (value,), {}),
+    "mcp.request": lambda value: (None, (None, "tools/call", {"name": value, "arguments": value}), {}),
+    "mcp.tool": lambda value: (_space(name=value), (value,), {}),
     "openai_agents._guarded": lambda value: (
         None,
         (),
@@ -552,7 +553,7 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
             "context": _space(tool_arguments=value, tool_call_id=value, agent=_space(name=value)),
         },
     ),
-    "openai_agents_actions.action": lambda value: (
+    "openai_agents.action": lambda value: (
         None,
         (),
         {
@@ -623,12 +624,12 @@ CALLS: dict[str, Callable[[Any], tuple[Any, tuple[Any, ...], Json]]] = {
 BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     "camel.making": lambda value: (_space(func=value), (), {}, None, None),
     "camel.submitting": lambda value: (None, (value,), {}),
-    "litellm_loops.looping": lambda value: (None, (), {"execute_tool": value}),
-    "litellm_loops.looping_async": lambda value: (None, (), {"execute_tool": value}),
-    "mcp_server.looking_up": lambda value: (None, (value,), {}),
-    "mcp_server.composing": lambda value: (None, (value,), {}),
-    "mcp_server.serialising": lambda value: (None, (value, value, value), {}),
-    "agno_ids.reformatted": lambda value: (
+    "litellm.looping": lambda value: (None, (), {"execute_tool": value}),
+    "litellm.looping_async": lambda value: (None, (), {"execute_tool": value}),
+    "mcp.looking_up": lambda value: (None, (value,), {}),
+    "mcp.composing": lambda value: (None, (value,), {}),
+    "mcp.serialising": lambda value: (None, (value, value, value), {}),
+    "agno.reformatted": lambda value: (
         None,
         ([_space(tool_calls=[{"id": value}]), value], value),
         {},
@@ -643,7 +644,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     ),
     "anthropic.asked": lambda value: (None, (), {}, [_space(type=value, input=value, id=value)], None),
     "anthropic.turn": lambda value: (None, (), {}, {"content": [{"tool_use_id": value}]}, None),
-    "anthropic_sessions.sent": lambda value: (
+    "anthropic.sent": lambda value: (
         None,
         (),
         {"events": [{"type": "user.tool_result", "tool_use_id": "c", "content": value}, {"type": value}, value]},
@@ -658,7 +659,7 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
         ({"type": "user", "message": {"content": [{"type": "tool_result", "content": value, "tool_use_id": value}]}},),
         {},
     ),
-    "fastmcp_server.sampling": lambda value: (None, ([_space(id=value, input=value)],), {}),
+    "mcp.sampling": lambda value: (None, ([_space(id=value, input=value)],), {}),
     "google_adk.building": lambda value: (
         None,
         (None, value, _space(actions=_space(requested_tool_confirmations={}, requested_auth_configs={}))),
@@ -666,30 +667,30 @@ BESIDE: dict[str, Callable[[Any], tuple[Any, ...]]] = {
     ),
     "google_adk.live": lambda _: (None, (_space(func=len),), {}),
     "dspy.cached": lambda value: (None, (), {}, value, None),
-    "dspy_last_request.predict": lambda value: (None, (), {"history": value, "tools": [_space(name=value)]}),
-    "dspy_last_request.step": lambda value: (_space(react=None), (None, {"observation_0": value}), {}),
+    "dspy.predict": lambda value: (None, (), {"history": value, "tools": [_space(name=value)]}),
+    "dspy.step": lambda value: (_space(react=None), (None, {"observation_0": value}), {}),
     "haystack.before_span": lambda value: (None, (None, value), {}),
-    "langchain_callbacks.ending": lambda value: (None, (value,), {}),
-    "langchain_callbacks.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
-    "llama_index_spans.started": lambda value: (None, ("id", value, value), {}, _space(_otel_span=None), None),
-    "llama_index_spans.ending": lambda value: (
+    "langchain.ending": lambda value: (None, (value,), {}),
+    "langchain.started": lambda value: (_space(handlers=[value], run_id="r"), (), {}, None, None),
+    "llama_index.started": lambda value: (None, ("id", value, value), {}, _space(_otel_span=None), None),
+    "llama_index.ending": lambda value: (
         _space(open_spans={"id": _space(_otel_span=value)}),
         ("id", None, _named("BaseTool"), value),
         {},
     ),
-    "mcp_connections.beginning": lambda _: (_WithoutCode(), (), {}),
-    "mcp_connections.introduced": lambda value: (
+    "mcp.beginning": lambda _: (_WithoutCode(), (), {}),
+    "mcp.introduced": lambda value: (
         _WithoutCode(),
         (),
         {},
         _space(serverInfo=_space(name=value)),
         None,
     ),
-    "mcp_connections.piping": lambda _: (None, (), {}),
-    "mcp_connections.requesting": lambda _: (_WithoutCode(), (), {}),
-    "mcp_connections.serving": lambda _: (None, (), {}),
-    "mcp_connections.subscribing": lambda _: (None, (), {}),
-    "mcp_calls.sending": lambda value: (None, (_space(method=value, params=_space(name=value)),), {}),
+    "mcp.piping": lambda _: (None, (), {}),
+    "mcp.requesting": lambda _: (_WithoutCode(), (), {}),
+    "mcp.serving": lambda _: (None, (), {}),
+    "mcp.subscribing": lambda _: (None, (), {}),
+    "mcp.sending": lambda value: (None, (_space(method=value, params=_space(name=value)),), {}),
     "mcp.listing": lambda value: (
         _WithoutCode(),
         (),
@@ -711,15 +712,15 @@ READ_BY_OTHERS = {
     "dspy.formatting": "an exception",
     "agno.message": "agno._execute",
     "anthropic.swallowed": "an exception",
-    "anthropic_sessions.failing": "an exception",
+    "anthropic.failing": "an exception",
     "crewai.failing": "an exception",
     "dapr_agents.wrapping_error": "an exception",
-    "langchain_callbacks.failing": "an exception",
-    "llama_index_spans.failing": "an exception",
+    "langchain.failing": "an exception",
+    "llama_index.failing": "an exception",
     "langchain.swallowed": "an exception",
     "openai_agents.swallowed": "an exception",
     "openai_agents.timed_out": "an exception",
-    "openai_agents_actions.failing": "an exception",
+    "openai_agents.failing": "an exception",
 }
 
 
@@ -753,18 +754,19 @@ def _validated(value: Any) -> Any:
     return _space(call=_space(tool_name=value, args=value, tool_call_id=value), ctx=context)
 
 
-def _readers(package: ModuleType, kind: type) -> dict[str, Any]:
+def _readers(kind: type, *packages: ModuleType) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        members = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
-        found |= {f"{module.name}.{name}": reader for name, reader in members.items() if type(reader) is kind}
+    for package in packages or (frameworks, model_sdks, runtimes):
+        for module in pkgutil.iter_modules(package.__path__):
+            members = vars(importlib.import_module(f"{package.__name__}.{module.name}"))
+            found |= {f"{module.name}.{name}": reader for name, reader in members.items() if type(reader) is kind}
     return found
 
 
-MODEL_READERS = _readers(model_sdks, ModelReader)
-TOOL_READERS = _readers(frameworks, ToolReader)
-HOOKS = _readers(frameworks, Hook)
-RUN_READERS = _readers(frameworks, RunReader)
+MODEL_READERS = _readers(ModelReader)
+TOOL_READERS = _readers(ToolReader)
+HOOKS = _readers(Hook)
+RUN_READERS = _readers(RunReader)
 #: Calls that run an agent, by reader.
 RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     "ag2.agent_run": lambda value: [Invocation(_space(name=value), (), {"context": _space(stream=_space(id=value))})],
@@ -777,12 +779,12 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
     ],
     "autogen.agent_run": lambda value: [Invocation(_space(name=value), (), {})],
     "autogen.team_run": lambda value: [Invocation(_space(name=value), (), {})],
-    "openai_runner.runner_run": lambda _: [Invocation(None, (), {})],
-    "mistral_runs.conversation_run": lambda value: [Invocation(None, (), {"inputs": value})],
-    "agno_runs.run": lambda value: [
+    "openai.runner_run": lambda _: [Invocation(None, (), {})],
+    "mistral.conversation_run": lambda value: [Invocation(None, (), {"inputs": value})],
+    "agno.run": lambda value: [
         Invocation(_space(name=value, session_id=value), (), {"session_id": given}) for given in (value, None)
     ],
-    "agno_runs.dispatched": lambda value: [
+    "agno.dispatched": lambda value: [
         Invocation(None, (), {key: _space(name=value, session_id=value), "session_id": given})
         for key, given in (("agent", value), ("team", None))
     ],
@@ -820,7 +822,7 @@ RUNS: dict[str, Callable[[Any], list[Invocation]]] = {
         for kind in ("BaseWorkflowAgent", "Workflow")
         for given in (value, None)
     ],
-    "openai_agents_runs.run": lambda value: [
+    "openai_agents.run": lambda value: [
         Invocation(None, (_space(name=value), value), more)
         for more in (
             {"run_config": _space(group_id=value)},
@@ -852,12 +854,15 @@ def kind_of(part: Any) -> str:
 
 
 def test_each_reader_of_a_request_has_a_row() -> None:
-    assert MODEL_READERS.keys() == REQUESTS.keys() | ELSEWHERE.keys()
+    rows = REQUESTS.keys() | ELSEWHERE.keys()
+    assert _readers(ModelReader, model_sdks).keys() <= rows <= MODEL_READERS.keys()
 
 
 def test_each_reader_of_a_tool_call_has_its_rows() -> None:
     assert TOOL_READERS.keys() == RESULTS.keys() == CALLS.keys()
-    assert HOOKS.keys() == BESIDE.keys() | READ_BY_OTHERS.keys()
+    rows = BESIDE.keys() | READ_BY_OTHERS.keys()
+    assert rows <= HOOKS.keys()
+    assert _readers(Hook, frameworks).keys() - test_runtime_tripwires.DOORS <= rows
     assert RUN_READERS.keys() == RUNS.keys()
 
 

@@ -14,12 +14,11 @@ import re
 import sys
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agent_otel import settings
 from agent_otel._internal import errors, fork
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_empty, is_named, is_text, listed, number, properties, sole, text
 from agent_otel.core.result_budget import MOST_ANNOUNCED

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import handler
 from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult

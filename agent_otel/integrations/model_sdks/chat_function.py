@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core.plain import listed
 from agent_otel.core.types import Invocation
 from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system

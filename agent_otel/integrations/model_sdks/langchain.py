@@ -15,7 +15,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.answer_tools import asks_for
 from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import attributes, fields, identity, is_empty, listed, text
-from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart, new_part
+from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.hooks import Hook
@@ -117,13 +117,13 @@ def _message(message: Any) -> Iterator[RequestPart]:
         content = [block for block in listed(content) if text(fields(block).get("type")) not in _CALLS]
     if not calls or not is_empty(content):
         call_id, name = known.get("tool_call_id"), known.get("name")
-        yield new_part(RequestPart, (part, content, call_id, name, message_id, None, False))
+        yield RequestPart(part, content, call_id, name, message_id)
         message_id = None
     for call in calls:
         arguments = call.get("args")
         arguments = {} if is_empty(arguments) else arguments
         call_id, name = call.get("id"), call.get("name")
-        yield new_part(RequestPart, (TOOL_CALL_ARGUMENTS, arguments, call_id, name, message_id, None, False))
+        yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call_id, name, message_id)
         message_id = None
 
 

@@ -23,7 +23,6 @@ from agent_otel.core.types import (
     ToolCall,
     ToolReader,
     ToolResult,
-    new_part,
 )
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
@@ -119,7 +118,7 @@ def _message(each: Any) -> Iterator[RequestPart]:
     content = content if type(content) is str else content_of(content)
     if content is not None:
         call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
-        yield new_part(RequestPart, (ROLES.get(role, USER), content, call_id, name, None, None, False))
+        yield RequestPart(ROLES.get(role, USER), content, call_id, name)
     if "tool_calls" in message or "function_call" in message:
         yield from _calls(message)
 
@@ -135,7 +134,7 @@ def _calls(message: Mapping[str, Any]) -> Iterator[RequestPart]:
             if type(arguments) is not str or not arguments:
                 arguments = given(arguments, asked.get("input"))
             call_id, name = call.get("id"), asked.get("name")
-            yield new_part(RequestPart, (TOOL_CALL_ARGUMENTS, arguments, call_id, name, None, None, False))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call_id, name)
 
 
 def responses(body: Mapping[str, Any]) -> ModelRequest:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from itertools import chain
 from json.encoder import encode_basestring
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.breakdown.duplicates import Copies, Fingerprint
 from agent_otel.measure.breakdown.json_window import PLAIN
 from agent_otel.measure.breakdown.passages import SHORTEST as SHORTEST_PASSAGE

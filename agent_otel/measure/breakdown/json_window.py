@@ -6,9 +6,8 @@ import codecs
 import json
 from json import decoder as json_decoder
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.size import text_bytes
 

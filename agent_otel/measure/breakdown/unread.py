@@ -11,9 +11,8 @@ was delivered, and the last elements of an array whose earlier elements were rea
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.breakdown.json_window import unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, blocks, passages
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Final
-
-from agent_otel._internal.named_tuples import NamedTuple
+from typing import Final, NamedTuple
 
 MARKER: Final = "marker"
 OFFLOADED: Final = "offloaded"

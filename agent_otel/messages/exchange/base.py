@@ -6,9 +6,8 @@ All functions read and return plain data: dictionaries as JSON has them. They ne
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.messages.fields import fields, listed, text
 
 if TYPE_CHECKING:

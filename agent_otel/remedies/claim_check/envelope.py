@@ -12,9 +12,8 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.remedies.claim_check.cipher import TAG_BYTES, CorruptError
 from agent_otel.remedies.claim_check.references import SEAL_DIGITS, owner_segment, segment
 from agent_otel.remedies.claim_check.serialization import BINARY

@@ -9,12 +9,11 @@ import threading
 import time
 from collections import OrderedDict
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import artifact_streams, policy

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.remedies.claim_check import references
 from agent_otel.remedies.claim_check.cipher import Cipher

@@ -12,12 +12,11 @@ import json
 import re
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
 from agent_otel.core.captured_content import without
 from agent_otel.core.result_budget import room_of

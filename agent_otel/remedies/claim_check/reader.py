@@ -12,10 +12,9 @@ import hmac
 import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.remedies.claim_check.cipher import CorruptError
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES
 from agent_otel.remedies.claim_check.keys import current_owner

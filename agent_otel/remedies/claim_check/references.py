@@ -11,10 +11,10 @@ import hashlib
 import hmac
 import re
 import secrets
+from typing import NamedTuple
 from urllib.parse import quote
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context
 from agent_otel.settings.kinds import Secret, keys_of
 

@@ -6,9 +6,8 @@ import json
 from collections import deque
 from enum import Enum
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import block_text, text_bytes
 

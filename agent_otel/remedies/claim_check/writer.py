@@ -11,11 +11,10 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
 from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said

@@ -10,9 +10,8 @@ import ast
 import json
 import re
 from html import unescape
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history.argument_marks import mark

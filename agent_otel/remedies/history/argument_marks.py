@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 

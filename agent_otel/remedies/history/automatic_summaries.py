@@ -12,13 +12,12 @@ import hashlib
 import re
 import threading
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.removed_bytes import removed

@@ -9,12 +9,11 @@ import json
 import re
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.message_parts import Messages

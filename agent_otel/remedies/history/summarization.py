@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.messages import build
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of

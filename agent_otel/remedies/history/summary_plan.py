@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.messages.fields import fields, is_list, text
 from agent_otel.remedies.history.trimmed_line import text_of
 from agent_otel.remedies.limits import tokens, tokens_of

@@ -8,10 +8,9 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel._internal import errors
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.core import backpressure, model_tokens
 from agent_otel.remedies.limits import tokens
 

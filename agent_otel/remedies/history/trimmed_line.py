@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.preview import preview
 from agent_otel.measure.size import block_text, json_size, text_bytes
 from agent_otel.messages.fields import changed, fields, is_list

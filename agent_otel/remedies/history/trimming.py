@@ -6,9 +6,8 @@ The stored history is not changed.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.measure.size import block_text, size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from agent_otel._internal import errors
 from agent_otel._internal.installing import installed_with
-from agent_otel._internal.named_tuples import NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

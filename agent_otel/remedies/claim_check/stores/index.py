@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent_otel._internal import fork
-from agent_otel._internal.named_tuples import NamedTuple
 from agent_otel.remedies.claim_check.stores.base import group_of
 
 _ENTRIES: Final = 16
