@@ -6,12 +6,15 @@ only a type checker imports; such a name is a ``ForwardRef`` here.
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
 
 if sys.version_info >= (3, 14):
     from annotationlib import Format, get_annotations
@@ -47,3 +50,13 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
         return tuple(signature_of(function).parameters)
     except Exception:  # computing annotations is the program's code
         return ()
+
+
+# Functions of the program that a setting or a policy names.
+
+
+def function_named(name: str) -> Callable[..., Any]:
+    """Return the function of ``module:function``, whose module is imported for it."""
+    module, _, path = name.partition(":")
+    function: Callable[..., Any] = operator.attrgetter(path)(importlib.import_module(module))
+    return function

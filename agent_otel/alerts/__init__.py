@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import Final
 
 from agent_otel.alerts import reference
-from agent_otel.alerts.options import Options
 from agent_otel.alerts.rendering import FORMATS, MIMIR, OPERATOR, alerts, recordings, render, uses
-from agent_otel.alerts.rule_types import Alert, Recording
+from agent_otel.alerts.rule_types import Alert, Options, Recording
 from agent_otel.alerts.thresholds import Kind, Thresholds
 
 __all__ = [

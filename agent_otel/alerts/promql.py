@@ -19,7 +19,7 @@ from agent_otel.semconv.types import prometheus_label
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.alerts.options import Options
+    from agent_otel.alerts.rule_types import Options
     from agent_otel.alerts.thresholds import Thresholds
     from agent_otel.semconv.types import Metric
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 from agent_otel.alerts import rendering
-from agent_otel.alerts.options import Options
+from agent_otel.alerts.rule_types import Options
 from agent_otel.alerts.thresholds import Thresholds
 
 if TYPE_CHECKING:

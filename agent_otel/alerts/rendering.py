@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import yaml
 
 from agent_otel.alerts import payload_rules, telemetry_rules, tool_rules
-from agent_otel.alerts.options import Options
 from agent_otel.alerts.promql import Query
-from agent_otel.alerts.rule_types import COMPONENT, Alert, Recording, in_order
+from agent_otel.alerts.rule_types import COMPONENT, Alert, Options, Recording, in_order
 from agent_otel.alerts.thresholds import Thresholds
 
 if TYPE_CHECKING:

@@ -24,8 +24,7 @@ from agent_otel.cli.review import review
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.cli.review import Review, Total
-    from agent_otel.cli.review_costs import Costs
+    from agent_otel.cli.review import Costs, Review, Total
 
 
 @click.command("report")

@@ -23,7 +23,7 @@ from agent_otel.core.tool_visit import running
 from agent_otel.telemetry import run_spans
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from opentelemetry.trace import Span
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.types import ModelRequest
     from agent_otel.telemetry.setup import Telemetry
+
 
 _MOST_EVENTS = 16
 
@@ -205,3 +206,20 @@ def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:
         return False
     prompts = after if has_tools else [*after, *(one for one in sized if one.part.part == semconv.SYSTEM)]
     return not any(map(is_summary, prompts))
+
+
+#: smolagents and others, Pydantic AI, Google's ADK.
+_NAMES = frozenset({"final_answer", "final_result", "set_model_response"})
+#: Pydantic AI with several types of output.
+_PREFIX = "final_result_"
+
+# Tools by which a model gives its final answer: frameworks offer them, and send no request behind a call.
+
+
+def asks_for(names: Iterable[str | None]) -> bool | None:
+    """Return whether calls ask for a result, which those of a final answer do not; None where no call has a name.
+
+    The later pieces of a streamed call have none.
+    """
+    known = [name for name in names if name]
+    return not all(name in _NAMES or name.startswith(_PREFIX) for name in known) if known else None

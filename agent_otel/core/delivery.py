@@ -15,8 +15,8 @@ from agent_otel.core import (
     answers,
     execution_context,
     model_calls,
+    model_tokens,
     offered_tools,
-    removed_bytes,
     request_history,
     request_prefix,
     request_shares,
@@ -24,8 +24,8 @@ from agent_otel.core import (
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import Messages
 from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.core.stage_comparison import compare, reason, show
@@ -78,7 +78,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
         conversation.shares = shares
     out.models.resent(again)
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
-    sent.removed = removed_bytes.of_request(shares.removed)
+    sent.removed = model_tokens.of_request(shares.removed)
     if sizes[semconv.TOOLS]:
         sent.tools = offered_tools.tool_sets.of(out, sized)
     sent.show(out)

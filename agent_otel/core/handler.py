@@ -16,9 +16,9 @@ from agent_otel.core import (
 )
 from agent_otel.core.attempts import begin_again
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import plain_part
 from agent_otel.core.names import plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
+from agent_otel.core.request_prefix import plain_part
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import (

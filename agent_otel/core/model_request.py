@@ -11,8 +11,8 @@ from agent_otel._internal import errors
 from agent_otel.core import model_tokens
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
-from agent_otel.core.message_parts import Messages, has_doubled_ids, plain_part
 from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
+from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
 from agent_otel.core.types import ModelRequest
 from agent_otel.core.usage import answered_by
 

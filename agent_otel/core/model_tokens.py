@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import threading
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
 from agent_otel.core import execution_context
-from agent_otel.core.execution_state import ContextUse, LastRequest
-from agent_otel.core.execution_tokens import Tokens
+from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
 from agent_otel.core.offered_tools import tool_sets
@@ -360,3 +360,26 @@ def _status(known: Mapping[str, Any]) -> int | None:
     metadata = fields(fields(known.get("response")).get("ResponseMetadata"))  # botocore's
     found = (known.get("status_code"), metadata.get("HTTPStatusCode"), known.get("code"))
     return next((status for status in found if type(status) is int), None)
+
+
+_next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_bytes", default=None)
+
+# Bytes that remedies keep out of requests: those missing in their results, and those taken out of their history.
+
+
+def removed(out: Telemetry, strategy: str, removed_bytes: int, counted_bytes: int = 0) -> None:
+    """Count the bytes that a remedy takes out of the request that is about to be sent.
+
+    ``counted_bytes`` are those of them that the metric has already.
+    """
+    out.metrics.removed(strategy, max(removed_bytes - counted_bytes, 0))
+    _next.set({**(_next.get() or {}), strategy: removed_bytes})
+
+
+def of_request(in_results: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the bytes by remedy that a request lacks; ``in_results`` are those of the results in it."""
+    own = _next.get()
+    if own is None:
+        return in_results
+    _next.set(None)
+    return {name: in_results.get(name, 0) + own.get(name, 0) for name in {*in_results, *own}}

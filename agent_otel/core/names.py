@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
-from agent_otel.core.message_parts import Messages, plain_part
+from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.settings.kinds import BOUNDARIES
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import run_spans, spans
-from agent_otel.telemetry.costliest import Ended
+from agent_otel.telemetry.model_metrics import Ended
 from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.tool_metrics import is_active
 

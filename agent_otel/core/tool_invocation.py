@@ -21,8 +21,8 @@ from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of, of_process
 from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
-from agent_otel.core.schema_drift import drift
 from agent_otel.core.stage_comparison import compare
+from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
@@ -37,7 +37,7 @@ from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
     from agent_otel.core.result_budget import Budget
-    from agent_otel.core.schema_drift import Change
+    from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.spans import Exemplar, OpenSpan

@@ -23,9 +23,8 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import forked, providers
-from agent_otel.telemetry.costliest import costliest
 from agent_otel.telemetry.labels import Labelled, Labels
-from agent_otel.telemetry.model_metrics import ModelMetrics
+from agent_otel.telemetry.model_metrics import ModelMetrics, costliest
 from agent_otel.telemetry.payload_metrics import PayloadMetrics
 from agent_otel.telemetry.tool_metrics import Metrics
 

@@ -9,8 +9,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.core.schema_drift import drift
-from agent_otel.core.tool_definitions import definitions
+from agent_otel.core.tool_definitions import definitions, drift
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,8 +20,7 @@ from agent_otel._internal.version import __version__
 from agent_otel.core import execution_context, switches, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.round_counts import round_counts
-from agent_otel.core.schema_drift import drift
-from agent_otel.core.tool_definitions import definitions
+from agent_otel.core.tool_definitions import definitions, drift
 from agent_otel.integrations import preload
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.sinks.otel import OTelSink

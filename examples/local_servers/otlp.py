@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from agent_otel.testing.servers.web import Answer, LoopbackServer, Route
+from agent_otel.testing.servers.scripted import Answer, LoopbackServer, Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

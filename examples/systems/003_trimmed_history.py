@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from agent_otel.testing.servers.web import Answer, LoopbackServer
+from agent_otel.testing.servers.scripted import Answer, LoopbackServer
 from examples.systems.prompt_caches import MarkedCache, tokens
 
 TURNS = 40

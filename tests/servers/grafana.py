@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from agent_otel.testing.servers.web import Serving
+from agent_otel.testing.servers.scripted import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.metrics.v1.metrics_pb2 import AggregationTemporality, Metric
 
-from agent_otel.testing.servers.web import Answer, LoopbackServer, Route
+from agent_otel.testing.servers.scripted import Answer, LoopbackServer, Route
 from examples.local_servers.otlp import PROTOBUF, Event, Inbox, Span, plain_attributes
 
 if TYPE_CHECKING:

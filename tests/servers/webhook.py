@@ -6,7 +6,7 @@ import json
 import threading
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.testing.servers.web import Answer, LoopbackServer
+from agent_otel.testing.servers.scripted import Answer, LoopbackServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ import pytest
 
 from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, run_visit, tool_visit
-from agent_otel.core.message_parts import plain_part
+from agent_otel.core.request_prefix import plain_part
 from agent_otel.core.tool_names import note_definitions
 from agent_otel.core.types import PRODUCED, Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks, runtimes
@@ -306,9 +306,7 @@ RESULTS: dict[str, Callable[[Any], Any]] = {
     "livekit_agents.executed": lambda value: _space(raw_exception=None, raw_output=value),
     "openai_agents.invoke": lambda value: value,
     "openai_agents.single_tool": lambda value: value,
-    "openai_agents.action": lambda value: _named(
-        "ToolCallOutputItem", raw_item={"output": value}, output=value
-    ),
+    "openai_agents.action": lambda value: _named("ToolCallOutputItem", raw_item={"output": value}, output=value),
     "pipecat._handler": lambda value: _space(result=value, error=None),
     "pydantic_ai.activity": lambda value: value,
     "pydantic_ai.execute_tool_call": lambda value: value,

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.message_parts import Messages
+from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, cause_of, fields, is_dict, is_text, listed, text
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     NOT_HERE,
     PRODUCED,

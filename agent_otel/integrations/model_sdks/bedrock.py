@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage

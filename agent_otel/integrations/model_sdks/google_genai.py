@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.answers import asks_for
 from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.plain import (
     context_of,

@@ -12,9 +12,9 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.answer_tools import asks_for
-from agent_otel.core.message_parts import Messages
+from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, fields, identity, is_empty, listed, text
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import is_forced

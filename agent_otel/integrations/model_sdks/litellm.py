@@ -12,7 +12,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import (
     PRODUCED,

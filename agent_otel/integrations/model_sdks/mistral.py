@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.answers import asks_for
 from agent_otel.core.captured_content import hiding
 from agent_otel.core.plain import (
     attributes,

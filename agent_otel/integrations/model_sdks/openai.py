@@ -10,8 +10,8 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, properties, text
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     PRODUCED,
     AgentRun,

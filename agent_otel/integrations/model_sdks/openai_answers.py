@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.answer_tools import asks_for
+from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, fields, given, is_empty, is_text, listed, text
 from agent_otel.core.types import RequestPart
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_RESULTS

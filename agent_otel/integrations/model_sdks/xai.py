@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
 
-from agent_otel.core.message_parts import Messages
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import wrappers

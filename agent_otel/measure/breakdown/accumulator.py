@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel.measure.breakdown.duplicates import Copies, Fingerprint
 from agent_otel.measure.breakdown.json_window import PLAIN
 from agent_otel.measure.breakdown.passages import SHORTEST as SHORTEST_PASSAGE
-from agent_otel.measure.breakdown.paths import ANY, SHORTEST, Paths, Place
-from agent_otel.measure.breakdown.scopes import Scope
+from agent_otel.measure.breakdown.paths import ANY, SHORTEST, Paths, Place, Scope
 from agent_otel.measure.breakdown.tool_results import (
     ARGUMENTS,
     KEPT,

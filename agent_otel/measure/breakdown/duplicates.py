@@ -10,8 +10,7 @@ from agent_otel.measure.breakdown.paths import HEAD, SHORTEST
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.measure.breakdown.paths import Place
-    from agent_otel.measure.breakdown.scopes import Scope
+    from agent_otel.measure.breakdown.paths import Place, Scope
 
 
 _BLOCK: Final = 1024  # characters under one hash: longer than the markers that a cut leaves at the end

@@ -14,7 +14,7 @@ from agent_otel.measure.preview import clean
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from agent_otel.measure.breakdown.scopes import Scope
+    from agent_otel.measure.breakdown.paths import Scope
 
 _CERTAIN: Final = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
 _CALLS: Final = frozenset((*_CERTAIN, "id"))

@@ -19,8 +19,7 @@ from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, block
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from agent_otel.measure.breakdown.paths import Place
-    from agent_otel.measure.breakdown.scopes import Scope
+    from agent_otel.measure.breakdown.paths import Place, Scope
 
 _SLICES: Final = (256, 1024)  # characters that are compared at a time; more where the first prove nothing
 _STRIDE: Final = 8192  # characters between these

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.daemon_pool import is_in_asyncio
-from agent_otel._internal.named_functions import function_named
+from agent_otel._internal.signatures import function_named
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator

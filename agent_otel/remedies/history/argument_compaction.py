@@ -12,8 +12,8 @@ from agent_otel.measure.size import text_bytes
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_copies import LargeArguments, copies
 from agent_otel.remedies.history.argument_marks import SHORTEST, Marked, marked, marked_copy, marked_free, parsed
-from agent_otel.remedies.history.placeholders import is_placeholder
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
+from agent_otel.remedies.history.trimming import is_placeholder
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import COMPACT, CONTEXT_SUMMARIZE
 

@@ -20,7 +20,7 @@ from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
-from agent_otel.core.removed_bytes import removed
+from agent_otel.core.model_tokens import removed
 from agent_otel.measure.size import json_size, size, text_bytes
 from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import fields, is_list, listed
@@ -33,11 +33,10 @@ from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import summarizer, summary_plan, turns
-from agent_otel.remedies.history.placeholders import is_placeholder
-from agent_otel.remedies.history.summarizer import Asking
+from agent_otel.remedies.history.summarizer import Account, Asking
 from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity, is_mark, weigh
-from agent_otel.remedies.history.summary_requests import Account
 from agent_otel.remedies.history.trimmed_line import replaced, text_of, weight
+from agent_otel.remedies.history.trimming import is_placeholder
 from agent_otel.remedies.history.turns import Changes
 from agent_otel.remedies.limits import tokens
 from agent_otel.telemetry.setup import telemetry

@@ -16,9 +16,9 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
-from agent_otel.core.message_parts import Messages
+from agent_otel.core.model_tokens import removed
 from agent_otel.core.remedy_hooks import added_messages, message_ids
-from agent_otel.core.removed_bytes import removed
+from agent_otel.core.request_prefix import Messages
 from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies import limits

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from bisect import bisect_left
+from operator import add
 from typing import TYPE_CHECKING, Protocol, cast
 
+from agent_otel.semconv.types import COUNTER, HISTOGRAM
 from agent_otel.telemetry.recording import recording
 
 if TYPE_CHECKING:
@@ -11,6 +15,8 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.spans import Exemplar
+
+    Kept = tuple[Exemplar, float]
 
 
 class Series(Protocol):
@@ -87,3 +93,130 @@ def grouped(series: Sequence[Series]) -> Group:
     kinds = set(map(type, series))
     group = getattr(kinds.pop(), "group", Group) if len(kinds) == 1 else Group
     return cast("Group", group(series))
+
+
+# The cells of the Prometheus sink: all series of a metric in this process, without the client's own objects. A tool
+# call records on four series: 0.56 U on cells, 2.0 U on the client's cached children (`scripts/benchmark sinks`),
+# which is a fifth of a call without a span and 4 % of one with a span.
+
+
+@functools.lru_cache(maxsize=64)  # of metrics
+def _edges(bounds: tuple[float, ...]) -> tuple[float, ...]:
+    """Return whole numbers as integers: Python compares a size with one in half the time."""
+    return tuple(map(int, bounds)) if all(bound == int(bound) for bound in bounds) else bounds
+
+
+class HistogramCell(LockedSeries):
+    """Buckets and sum of one series."""
+
+    __slots__ = ("_counts", "_edges", "_exemplars", "_sum", "bounds")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self._edges = _edges(bounds)
+        self._counts = [0] * (len(bounds) + 1)
+        self._exemplars: dict[int, Kept] = {}
+        self._sum = 0.0
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """Observe a value."""
+        index = bisect_left(self._edges, value)
+        self._counts[index] += 1
+        self._sum += value
+        if exemplar is not None:
+            self._exemplars[index] = exemplar, value
+
+    def copied(self) -> tuple[list[int], float, dict[int, Kept]]:
+        """Return the counts of the buckets, the sum, and the exemplars by bucket."""
+        with recording.held:
+            return self._counts.copy(), self._sum, self._exemplars.copy()
+
+
+class CounterCell(LockedSeries):
+    """The value of one counter series."""
+
+    __slots__ = ("exemplar", "unsettled", "value")
+
+    def __init__(self, unsettled: dict[int, _CounterGroup]) -> None:
+        self.value = 0.0
+        self.exemplar: Kept | None = None
+        self.unsettled = unsettled
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        """Add to the counter."""
+        self.value += value
+        if exemplar is not None:
+            self.exemplar = exemplar, value
+
+    @staticmethod
+    def group(cells: Sequence[CounterCell]) -> Group:
+        """Return several counters of one metric that are added to at once."""
+        return _CounterGroup(cells)
+
+
+class _CounterGroup(Group):
+    """Cells of one metric, with the sums of what a scrape adds to them: a third of the cost of adding to each."""
+
+    __slots__ = ("_cells", "_sums", "_unsettled")
+
+    def __init__(self, cells: Sequence[CounterCell]) -> None:
+        self._cells = cells
+        self._sums = [0.0] * len(cells)
+        self._unsettled = cells[0].unsettled
+
+    def add(self, amounts: Sequence[float]) -> None:
+        self._unsettled[id(self)] = self
+        # In place: a request that the garbage collector ends meanwhile is added to the same sums.
+        self._sums[:] = map(add, self._sums, amounts)
+
+    def settle(self) -> None:
+        self._unsettled.pop(id(self), None)
+        sums = self._sums
+        for at, cell in enumerate(self._cells):
+            amount, sums[at] = sums[at], 0.0
+            cell.add(amount)
+
+
+class GaugeCell:
+    """The value of one gauge series."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0.0
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
+        """Set the gauge."""
+        self.value = value
+
+    record = add
+
+
+_Cell = HistogramCell | CounterCell | GaugeCell
+
+
+class Cells:
+    """All series of one metric."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self._cells: dict[tuple[str, ...], _Cell] = {}
+        #: By id, groups of its cells that have been added to since the last scrape.
+        self._unsettled: dict[int, _CounterGroup] = {}
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        """Return the series with these label values."""
+        cell = self._cells.get(values)
+        return self._cells.setdefault(values, self._new_cell()) if cell is None else cell
+
+    def settled(self) -> list[tuple[tuple[str, ...], _Cell]]:
+        """Return all label values with their cells, which hold all that has been recorded."""
+        with recording.held:
+            for group in list(self._unsettled.values()):
+                group.settle()
+        return list(self._cells.items())
+
+    def _new_cell(self) -> _Cell:
+        if self.metric.kind == HISTOGRAM:
+            return HistogramCell(self.metric.buckets)
+        return CounterCell(self._unsettled) if self.metric.kind == COUNTER else GaugeCell()

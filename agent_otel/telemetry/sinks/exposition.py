@@ -19,8 +19,7 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
-from agent_otel.telemetry.sinks.base import LockedSeries
-from agent_otel.telemetry.sinks.cells import Cells, CounterCell, HistogramCell
+from agent_otel.telemetry.sinks.base import Cells, CounterCell, HistogramCell, LockedSeries
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Series
-    from agent_otel.telemetry.sinks.cells import Kept
+    from agent_otel.telemetry.sinks.base import Kept, Series
     from agent_otel.telemetry.spans import Exemplar
 
 

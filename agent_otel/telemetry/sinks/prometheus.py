@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
-from agent_otel.telemetry.sinks.cells import Cells
+from agent_otel.telemetry.sinks.base import Cells
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel.testing.servers.anthropic import events_of, message_of, messages_of
 from agent_otel.testing.servers.replies import pieces, usage
-from agent_otel.testing.servers.scripted import Json, Reply, ScriptedServer, result
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer, Json, Reply, ScriptedServer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

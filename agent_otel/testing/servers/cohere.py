@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from agent_otel.testing.servers.replies import pieces, usage
-from agent_otel.testing.servers.scripted import ScriptedServer
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

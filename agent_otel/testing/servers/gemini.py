@@ -9,8 +9,7 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 from agent_otel.testing.servers.replies import pieces, usage
-from agent_otel.testing.servers.scripted import Decider, Json, Reply, ScriptedServer, result
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

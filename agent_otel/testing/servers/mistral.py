@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.testing.servers.openai_chat import chat_answer, chat_completion
-from agent_otel.testing.servers.scripted import ScriptedServer, result
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.openai import chat_answer, chat_completion
+from agent_otel.testing.servers.scripted import Answer, ScriptedServer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -6,8 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.testing.servers.replies import pieces
-from agent_otel.testing.servers.scripted import ScriptedServer, result
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer, ScriptedServer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -11,7 +11,7 @@ from agent_otel.testing.servers.gemini import GeminiServerWithIds
 from agent_otel.testing.servers.ollama import OllamaServer
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import Replies
-from agent_otel.testing.servers.web import LoopbackServer
+from agent_otel.testing.servers.scripted import LoopbackServer
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.replies import Decider, Json, Reply

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
-from agent_otel.testing.servers.openai_chat import chat_completion
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, chat_completion, tool_results
+from agent_otel.testing.servers.scripted import Answer
 from tests.unit.core.test_delivery import counted, cuts
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, ClassVar
 
 from agent_otel.testing.servers import openai
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer
 from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES

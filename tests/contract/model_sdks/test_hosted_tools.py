@@ -9,7 +9,7 @@ import pytest
 
 from agent_otel.testing.servers import openai
 from agent_otel.testing.servers.openai import OpenAIServer
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer
 from tests.contract.cases import KEY_BYTES
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.testing.servers.scripted import ScriptedServer
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

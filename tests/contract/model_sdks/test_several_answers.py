@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel.testing.servers.openai import OpenAIServer
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer
 from tests.forks import agents
 
 if TYPE_CHECKING:

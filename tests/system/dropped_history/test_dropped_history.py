@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer
 from tests.system.dropped_history.programs import TOOL, TURNS
 from tests.system.scripted_child import report_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.testing.servers.web import Serving
+from agent_otel.testing.servers.scripted import Serving
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -120,9 +120,9 @@ _COLLECTED = """
 import gc
 from agent_otel._internal import collected
 from agent_otel.core.executions import executions
-from agent_otel.core.execution_tokens import Tokens
+from agent_otel.core.execution_state import Tokens
 from agent_otel.core.usage import Usage
-from agent_otel.telemetry.costliest import costliest
+from agent_otel.telemetry.model_metrics import costliest
 
 provide()
 

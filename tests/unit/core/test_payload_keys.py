@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import settings
-from agent_otel.core import payload_keys, schema_drift
+from agent_otel.core import payload_keys, tool_definitions
 from agent_otel.core.payload_keys import SEVERAL
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_object
 from agent_otel.settings import Settings
@@ -177,14 +177,14 @@ def test_a_change_of_shape_names_fields_only(canary: str) -> None:
     tool = f"tool {canary}"
     before = {"rows": [{"name": 1, "levy": 2}], "by_name": {canary: 3}, canary: 4}
     for _ in range(15):
-        assert schema_drift.drift.note(tool, before) is None
+        assert tool_definitions.drift.note(tool, before) is None
     after = {"rows": [{"title": 1, "amount": 2, "weightInGrams": 3}], "by_name": {f"{canary}s": 2}}
-    change = schema_drift.drift.note(tool, after)
+    change = tool_definitions.drift.note(tool, after)
     # What all rows had is a field; what is new was seen once.
     assert ("by_name.*", "rows[].*", "rows[].amount", "rows[].title") == _sorted(change, "added")
     assert ("*", "by_name.*", "rows[].levy", "rows[].name") == _sorted(change, "removed")
 
 
-def _sorted(change: schema_drift.Change | None, kind: str) -> tuple[str, ...]:
+def _sorted(change: tool_definitions.Change | None, kind: str) -> tuple[str, ...]:
     assert change is not None
     return tuple(getattr(change, kind))

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core.message_parts import Messages
-from agent_otel.core.request_prefix import depths, joined, prints, recognised
+from agent_otel.core.request_prefix import Messages, depths, joined, prints, recognised
 from agent_otel.core.types import RequestPart
 from tests.rows import each_row
 from tests.unit.core.conversations import Message

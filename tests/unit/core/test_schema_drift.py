@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core import schema_drift
-from agent_otel.core.schema_drift import Change, Drift
+from agent_otel.core import tool_definitions
+from agent_otel.core.tool_definitions import Change, Drift
 from agent_otel.measure.key_structure import HEAD, key_structure
 from tests.rows import each_row
 
@@ -117,6 +117,6 @@ def test_keys_kept_are_bounded() -> None:
 
 
 def test_a_fork_drops_what_was_learned() -> None:
-    schema_drift.drift.note("forked", {"id": 1})
-    schema_drift.drift.reset()
-    assert vars(schema_drift.drift)["_contracts"] == {}
+    tool_definitions.drift.note("forked", {"id": 1})
+    tool_definitions.drift.reset()
+    assert vars(tool_definitions.drift)["_contracts"] == {}

@@ -15,8 +15,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.core.execution_state import LastRequest, Totals
-from agent_otel.core.execution_tokens import Tokens
+from agent_otel.core.execution_state import LastRequest, Tokens, Totals
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import (
     PRODUCED,

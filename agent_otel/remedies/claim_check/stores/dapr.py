@@ -9,13 +9,16 @@ from typing import Any
 
 from agent_otel._internal import errors, fork
 from agent_otel.remedies.claim_check.stores.base import (
+    FRAME_BYTES,
     Head,
     NotFoundError,
     TooLargeError,
+    end,
+    frame,
     library,
     translated,
+    unframe,
 )
-from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame, unframe
 from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
 
 _index = Index()

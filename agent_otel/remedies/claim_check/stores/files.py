@@ -11,8 +11,16 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from agent_otel.remedies.claim_check.stores import folders
-from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, group_of, translated
-from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame
+from agent_otel.remedies.claim_check.stores.base import (
+    FRAME_BYTES,
+    Head,
+    NotFoundError,
+    StoreError,
+    end,
+    frame,
+    group_of,
+    translated,
+)
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
 
 if TYPE_CHECKING:

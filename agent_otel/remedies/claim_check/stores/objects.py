@@ -8,8 +8,17 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, library, translated
-from agent_otel.remedies.claim_check.stores.framing import FRAME_BYTES, end, frame, unframe
+from agent_otel.remedies.claim_check.stores.base import (
+    FRAME_BYTES,
+    Head,
+    NotFoundError,
+    StoreError,
+    end,
+    frame,
+    library,
+    translated,
+    unframe,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,14 +18,13 @@ import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, message_of
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
-from agent_otel.testing.servers.web import Answer
+from agent_otel.testing.servers.scripted import Answer
 from examples.systems.prompt_caches import LEAST_TOKENS, STEP_TOKENS, AutomaticCache, MarkedCache, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from agent_otel.testing.servers.scripted import Endpoint, Reply
-    from agent_otel.testing.servers.web import Route
+    from agent_otel.testing.servers.scripted import Endpoint, Reply, Route
     from tests.environments import Environment
 
 Json = dict[str, Any]

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from agent_otel.remedies.claim_check.stores import StoreError, files, open_store
+from agent_otel.remedies.claim_check.stores.base import frame
 from agent_otel.remedies.claim_check.stores.files import FileStore
 from agent_otel.remedies.claim_check.stores.folders import OWN
-from agent_otel.remedies.claim_check.stores.framing import frame
 from tests.environments import ROOT
 from tests.unit.remedies.claim_check.stores import contract
 
