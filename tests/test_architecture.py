@@ -6,6 +6,7 @@ import ast
 import functools
 import re
 import tokenize
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -155,6 +156,164 @@ def test_the_package_does_not_grow() -> None:
         "tokens": sum(map(_tokens, MODULES.values())),
     }
     assert {} == {what: number for what, number in size.items() if number > CEILING[what]}
+
+
+ADAPTER = re.compile(r"agent_otel\.integrations\.(frameworks|model_sdks|runtimes)\.")
+MOST_MODULES = 14
+SMALL = 150
+FEW = 3
+#: Folders that have more modules, with their number. These lists get shorter, never longer.
+LARGE_FOLDERS = {
+    "agent_otel.cli": 26,
+    "agent_otel.core": 51,
+    "agent_otel.integrations": 16,
+    "agent_otel.integrations.frameworks": 24,
+    "agent_otel.integrations.model_sdks": 20,
+    "agent_otel.integrations.runtimes": 16,
+    "agent_otel.remedies.claim_check": 20,
+    "agent_otel.telemetry": 15,
+}
+#: Small modules that one module imports, their neighbour.
+ALONE = {
+    "agent_otel.cli.metrics",
+    "agent_otel.cli.run",
+    "agent_otel.core.field_words",
+    "agent_otel.explain.flames",
+    "agent_otel.explain.langgraph_file",
+    "agent_otel.explain.temporal_history",
+    "agent_otel.integrations.runs",
+    "agent_otel.integrations.summaries",
+    "agent_otel.remedies.claim_check.stores.folders",
+    "agent_otel.remedies.claim_check.threads",
+    "agent_otel.remedies.claim_check.view_size",
+    "agent_otel.telemetry.status_file",
+    "agent_otel.testing.serve",
+    "agent_otel.testing.servers.cohere",
+    "agent_otel.testing.servers.gemini",
+    "agent_otel.testing.servers.ollama",
+}
+#: Modules of readers that adapters of several distributions share, without an entry.
+SHARED = {
+    "agent_otel.integrations.frameworks.offloaders",
+    "agent_otel.integrations.model_sdks.chat_function",
+    "agent_otel.integrations.model_sdks.langchain",
+    "agent_otel.integrations.model_sdks.openai_answers",
+    "agent_otel.integrations.model_sdks.stainless",
+    "agent_otel.integrations.runtimes.recent",
+    "agent_otel.integrations.runtimes.taskhub",
+}
+#: Fields of shared types that fewer than three adapters set.
+RARE_FIELDS = {
+    "Exchange.changed",
+    "McpCall.server",
+    "McpCall.session",
+    "McpCall.transport",
+    "ModelReader.adds_usage",
+    "ModelReader.hosted",
+    "ModelReader.opens_with_usage",
+    "ModelRequest.answers",
+    "ModelRequest.doubled",
+    "ModelRequest.ends_at_limit",
+    "Payload.is_appended",
+    "RequestPart.message_id",
+    "RequestPart.wrapped",
+    "RunReader.goes_on",
+    "RunReader.is_cancelled_at_end",
+    "RunReader.pauses",
+    "RunReader.watch",
+    "Step.version",
+    "StepOutcome.refused_direction",
+    "StepReader.failed",
+    "StepReader.opened_by_handler",
+    "ToolCall.announced",
+    "ToolCall.host",
+    "ToolCall.mcp",
+    "ToolCall.type",
+    "ToolReader.answer",
+    "ToolReader.is_alone",
+    "ToolReader.is_awaited",
+    "ToolReader.is_relayed",
+    "ToolReader.opened_by",
+}
+
+
+def _folder(module: str) -> str:
+    return module.rpartition(".")[0]
+
+
+def _modules() -> list[str]:
+    """Return the modules that are no packages."""
+    return [module for module, path in MODULES.items() if path.name != "__init__.py"]
+
+
+def test_a_distribution_has_one_adapter() -> None:
+    entries = {
+        module: re.findall(r'distribution="([^"]+)"', MODULES[module].read_text())
+        for module in _modules()
+        if ADAPTER.match(module)
+    }
+    assert SHARED == {module for module, distributions in entries.items() if not distributions}
+    named = [distribution for distributions in entries.values() for distribution in distributions]
+    assert sorted(set(named)) == sorted(named)
+
+
+def test_a_folder_has_few_modules() -> None:
+    sizes = Counter(map(_folder, _modules()))
+    assert {folder: size for folder, size in sizes.items() if size > MOST_MODULES} == LARGE_FOLDERS
+
+
+def test_a_small_module_has_more_than_one_user() -> None:
+    users: dict[str, list[str]] = {}
+    for module, imported in _graph().items():
+        for other in imported:
+            users.setdefault(other, []).append(module)
+    found = {
+        module
+        for module in _modules()
+        if len(MODULES[module].read_text().splitlines()) < SMALL
+        and [_folder(user) for user in users.get(module, ())] == [_folder(module)]
+    }
+    assert found == ALONE
+
+
+def _fields() -> dict[str, list[str]]:
+    """Return the fields of the types that adapters make."""
+    classes = ast.parse(MODULES["agent_otel.core.types"].read_text()).body
+    made = {
+        node.name: [
+            each.target.id
+            for each in node.body
+            if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+        ]
+        for node in classes
+        if isinstance(node, ast.ClassDef)
+    }
+    adapters = "\n".join(MODULES[module].read_text() for module in _modules() if ADAPTER.match(module))
+    return {name: fields for name, fields in made.items() if fields and re.search(rf"\b{name}\(", adapters)}
+
+
+def _set_in(path: Path, types: dict[str, list[str]]) -> set[str]:
+    """Return the fields that a module sets, by position or by name."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        keywords = {keyword.arg for keyword in node.keywords}
+        if isinstance(node.func, ast.Name) and node.func.id in types:
+            fields = types[node.func.id]
+            found |= {f"{node.func.id}.{field}" for field in (*fields[: len(node.args)], *(keywords & {*fields}))}
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "_replace":
+            found |= {f"{name}.{field}" for name, fields in types.items() for field in fields if field in keywords}
+    return found
+
+
+def test_a_field_of_a_shared_type_has_three_adapters() -> None:
+    types = _fields()
+    users = Counter(
+        field for module in _modules() if ADAPTER.match(module) for field in _set_in(MODULES[module], types)
+    )
+    every = {f"{name}.{field}" for name, fields in types.items() for field in fields}
+    assert {field for field in every if users[field] < FEW} == RARE_FIELDS
 
 
 def test_no_module_imports_itself_through_others() -> None:
