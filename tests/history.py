@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parent.parent
 BASE = "6276bc280d3bb2ca8685173d680cf7affb2b33a1"
 
 
-def git(*arguments: str, root: Path = ROOT) -> str:
+def git(*arguments: str, root: Path = ROOT, stdin: str | None = None) -> str:
     """Return the output of a git command; raise OSError or CalledProcessError if git fails."""
     command = ("git", "-c", "core.quotePath=false", *arguments)
-    return subprocess.run(command, cwd=root, capture_output=True, encoding="utf-8", check=True).stdout
+    return subprocess.run(command, cwd=root, input=stdin, capture_output=True, encoding="utf-8", check=True).stdout
 
 
 def has_base(base: str = BASE, root: Path = ROOT) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 LIMIT = 3.0
 #: A rate of fewer words says nothing.
 FEWEST_WORDS = 150
+#: Characters on each side of a construction that tell whether a file had it before.
+CONTEXT = 20
 #: Ten constructions that readers of our pages had to read twice. OpenTelemetry, httpx and structlog have about one.
 PATTERNS = {
     "is no, are no": r"\b(?:is|are|was|were) no\b(?! longer)",
@@ -85,23 +87,52 @@ def files(path: Path) -> list[Path]:
     return [file for file in every if not any(part.startswith(".") for part in file.relative_to(path).parts)]
 
 
+def contexts(text: str) -> list[str]:
+    """Return each construction with the words around it."""
+    words = _words(text)
+    matches = [match for rule in RULES.values() for match in rule.finditer(words)]
+    return [words[max(0, match.start() - CONTEXT) : match.end() + CONTEXT] for match in matches]
+
+
 def worse_files(root: Path = ROOT, base: str = BASE) -> list[str]:
-    """Return a line for each page or module changed since the base that is over the limit and has a higher rate."""
+    """Return a line for each changed page or module that is over the limit and has become worse.
+
+    Text that has moved here from another file does not make a file worse.
+    """
     before = dict.fromkeys(git("ls-files", "--others", "--exclude-standard", root=root).splitlines())
     changed = git("diff", "--name-status", "--find-renames", "--diff-filter=AMR", base, root=root)
     for line in changed.splitlines():
         status, *names = line.split("\t")
         before[names[-1]] = None if status == "A" else names[0]
+    old_text = None
     lines = []
     for name, old_name in sorted(before.items()):
         if not name.endswith((".md", ".py")):
             continue
-        now = count(name, (root / name).read_text(encoding="utf-8")).rate
-        if now > LIMIT:
-            old = count(name, git("show", f"{base}:{old_name}", root=root)).rate if old_name else 0.0
-            if now > old:
-                lines.append(f"{name}: {now:.1f} constructions for each 1,000 words, {old:.1f} before")
+        source = (root / name).read_text(encoding="utf-8")
+        now = count(name, source).rate
+        if now <= LIMIT:
+            continue
+        old = count(name, git("show", f"{base}:{old_name}", root=root)).rate if old_name else 0.0
+        if now > old:
+            old_text = _old_text(root, base) if old_text is None else old_text
+            parts = [source] if name.endswith(".md") else texts(name, source)
+            new = [context for part in parts for context in contexts(part) if context not in old_text]
+            if new:
+                lines.append(f"{name}: {now:.1f} constructions for each 1,000 words, {old:.1f} before: {new}")
     return lines
+
+
+def _old_text(root: Path, base: str) -> str:
+    """Return the text that all changed and removed files had, with single blanks."""
+    names = git("diff", "--name-only", "--no-renames", "--diff-filter=DM", base, root=root).splitlines()
+    objects = "".join(f"{base}:{name}\n" for name in names if name.endswith((".md", ".py")))
+    return _words(git("cat-file", "--batch", root=root, stdin=objects))
+
+
+def _words(text: str) -> str:
+    """Return the words of text or code with single blanks, without the signs of comments."""
+    return " ".join(re.sub(r"#:?", " ", text).split())
 
 
 def _check_changed() -> int:

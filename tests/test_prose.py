@@ -72,9 +72,17 @@ def test_a_changed_file_over_the_limit_may_not_become_worse(tmp_path: Path) -> N
 
     git("mv", "moved.md", "there.md", root=tmp_path)
     git("rm", "--quiet", "gone.md", root=tmp_path)
-    write(worse=PLAIN + ODD + ODD, better=PLAIN + ODD, plain=PLAIN + PLAIN, new=PLAIN + ODD, small=ODD)
-    names = [line.partition(":")[0] for line in prose.worse_files(tmp_path, base)]
-    assert ["new.md", "worse.md"] == names
+    added = "It goes on. "
+    write(worse=PLAIN + ODD + added, better=PLAIN + ODD, plain=PLAIN + PLAIN, new=PLAIN + added, small=added)
+    lines = prose.worse_files(tmp_path, base)
+    assert ["new.md", "worse.md"] == [line.partition(":")[0] for line in lines]
+    assert "It goes on." in lines[1]
+
+    # Text of a removed file in other files: a docstring with other line breaks, and a comment.
+    broken = ODD.replace(" no ", " no\n    ")
+    (tmp_path / "folded.py").write_text(f'"""{PLAIN}"""\n\n\ndef f():\n    """{broken}"""\n')
+    (tmp_path / "comment.py").write_text(f'"""{PLAIN}"""\n\n#: {ODD}\n')
+    assert lines == prose.worse_files(tmp_path, base)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -99,7 +99,7 @@ encoded = Hook(after=_encoded)
 
 # LangGraph's saver for MongoDB, which takes its serializer after its base class has made another one. A checkpoint
 # with its metadata is a document, and so is each channel that a node writes: each meets MongoDB's cap of a document.
-# The bytes are those of the serialised values; the ids besides are some hundred bytes.
+# The bytes are the size of the serialised values; the ids besides are some hundred bytes.
 
 
 MONGODB_ENTRY = Integration(
