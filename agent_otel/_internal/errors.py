@@ -14,8 +14,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from agent_otel._internal.failures import class_name, traceback_of
+from agent_otel._internal.patterns import pattern
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable
 
 _P = ParamSpec("_P")
@@ -26,6 +28,14 @@ _said: set[str] = set()
 _warnings: list[str] = []
 _FRAMES_SHOWN = 3
 _errno = OSError.__dict__["errno"].__get__
+
+#: What stands between blanks, up to a further address.
+_PIECE = pattern(r"(?i)(?:(?![,;|][a-z][a-z0-9+.-]{0,31}:/)\S)+")
+_NAME = pattern(r"[\w.-]*[='\"(`<]+")
+_PORT = pattern(r"\[|[\w.-]+:\d")
+#: A long part of a path with letters and digits may be a token.
+_TOKEN = pattern(r"(?<=/)(?=[^/\d]*\d)(?=[^/A-Za-z]*[A-Za-z])[\w:%=~+-]{20,}")
+_HIDDEN = "***"
 
 #: Internal failures by place since the start of the process.
 errors: Counter[str] = Counter()
@@ -55,6 +65,27 @@ def described(error: BaseException | None) -> str:
     return f"{class_name(type(error))}{words} at {' > '.join(places[-_FRAMES_SHOWN:])}"
 
 
+def masked(text: str) -> str:
+    """Return a text with `***` for the users, passwords, queries and tokens in addresses, with and without a scheme."""
+    return _PIECE.sub(_masked_piece, text) if "@" in text or "/" in text or "?" in text else text
+
+
+def _masked_piece(piece: re.Match[str]) -> str:
+    scheme, slashes, address = piece[0].partition(":/")
+    if not slashes:
+        name = _NAME.match(scheme)
+        scheme, address = (name[0], scheme[name.end() :]) if name else ("", scheme)
+    owner, _, host = address.rpartition("@")
+    if owner and (slashes or ":" in owner or _PORT.match(host)):
+        address = f"{'/' * owner.startswith('/')}{_HIDDEN}@{host}"
+    place, mark, query = address.partition(next((mark for mark in address if mark in "?#;"), "?"))
+    if query and (slashes or ("=" in query and mark != ";")):
+        query = _HIDDEN
+    if slashes and not scheme.endswith("file"):
+        place = _TOKEN.sub(_HIDDEN, place)
+    return f"{scheme}{slashes}{place}{mark}{query}"
+
+
 #: Handles an internal failure; called inside the ``except`` block.
 handler: Callable[[str], None] = _count_and_log
 
@@ -69,6 +100,7 @@ def warn_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
     if key in _said:
         return
     _said.add(key)
+    message = masked(message)
     if level >= logging.WARNING:
         _warnings.append(message)
     try:

@@ -14,6 +14,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from agent_otel._internal.errors import masked
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -37,6 +39,14 @@ class Group(click.Group):
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the command; the message of an error may have a text of a server or a file in it."""
+        try:
+            return super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = shown(masked(error.message))
+            raise
+
 
 class Failure(click.ClickException):
     """An error outside the program: its message goes to standard error, and the exit code is 1."""
@@ -56,7 +66,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
     Cells wrap between words. Where the longest words of the columns do not fit side by side, each row becomes lines of
     ``name  value``.
     """
-    out, cells = console(), [tuple(map(_shown, row)) for row in rows]
+    out, cells = console(), [tuple(map(shown, row)) for row in rows]
     widths = _widths([head, *cells], out.width)
     if widths is None:
         _lines(out, head, cells)
@@ -123,12 +133,12 @@ def near(name: str, names: Iterable[str]) -> str:
 
 def say(text: str, style: str = "") -> None:
     """Print one line without markup or wrapping."""
-    console().print(_shown(text), markup=False, soft_wrap=True, style=style)
+    console().print(shown(text), markup=False, soft_wrap=True, style=style)
 
 
 def warn(text: str) -> None:
     """Print one line on standard error."""
-    click.echo(f"Warning: {text}", err=True)
+    click.echo(f"Warning: {shown(text)}", err=True)
 
 
 def printable(name: str) -> str:
@@ -136,7 +146,8 @@ def printable(name: str) -> str:
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name)
 
 
-def _shown(text: str) -> str:
+def shown(text: str) -> str:
+    """Return a text of several lines without control characters."""
     return "".join(character if character in _SPACES else printable(character) for character in text)
 
 

@@ -18,6 +18,7 @@ import click
 
 from agent_otel import semconv
 from agent_otel._internal.env import ON
+from agent_otel._internal.errors import masked
 from agent_otel._internal.installing import source
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
@@ -108,7 +109,7 @@ def _shown(environ: dict[str, str]) -> dict[str, str]:
     """Return the variables of settings, without the values of those that hold a secret."""
     kinds = {item.metadata["variable"]: item.metadata["kind"] for item in fields(Settings)}
     return {
-        name: "(secret)" if name in kinds and kinds[name].is_secret else value
+        name: "(secret)" if name in kinds and kinds[name].is_secret else masked(value)
         for name, value in environ.items()
         if name in kinds or name == "AGENT_OTEL"
     }

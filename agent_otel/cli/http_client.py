@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 import urllib.request
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from agent_otel._internal.errors import masked
 from agent_otel._internal.version import __version__
 from agent_otel.cli.console import Failure
 
@@ -19,7 +21,16 @@ if TYPE_CHECKING:
 #: Seconds for a connection and for each part of a response; attempts at a connection.
 TIMEOUT_SECONDS: Final = 20.0
 RETRIES: Final = 2
-_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"agent-otel/{__version__}"}
+#: Bytes and seconds of a whole response.
+MOST_BYTES: Final = 32 * 1024 * 1024
+MOST_SECONDS: Final = 120.0
+_ENCODINGS: Final = ("identity", "gzip", "deflate")  # one at a time: a response may name several
+_KEPT: Final = ("content-type", "location")
+_HEADERS: Final = {
+    "Accept": "application/json",
+    "Accept-Encoding": "gzip, deflate",
+    "User-Agent": f"agent-otel/{__version__}",
+}
 
 
 @dataclass(frozen=True)
@@ -86,12 +97,27 @@ class Server:
             Failure: no response, a redirect, or refused credentials.
         """
         try:
-            response = self._client.request(method, self.url + path, **arguments)
+            with self._client.stream(method, self.url + path, **arguments) as answer:
+                response = self._read(answer)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last one of a host's name
             raise Failure(f"{self.name} at {self.url} does not answer: {_why(error)}") from None
         if response.status_code not in accept:
             self._refuse(response, path)
         return response
+
+    def _read(self, answer: httpx.Response) -> httpx.Response:
+        """Return a response with its content; one that has no end or unfolds to a multiple of its size is refused."""
+        end, content = time.monotonic() + MOST_SECONDS, bytearray()
+        encoding = answer.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in _ENCODINGS:
+            raise Failure(f"{self.name} at {self.url} answers in an encoding that was not asked for")
+        for block in answer.iter_bytes():
+            content += block
+            if len(content) > MOST_BYTES or time.monotonic() > end:
+                most = f"{MOST_BYTES:,} bytes or for {MOST_SECONDS:.0f} seconds"
+                raise Failure(f"{self.name} at {self.url} answers with more than {most}")
+        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() in _KEPT]
+        return httpx.Response(answer.status_code, headers=kept, content=bytes(content), request=answer.request)
 
     def json(
         self, method: str, path: str, *, none_for: tuple[int, ...] = (), shape: type = dict, **arguments: Any
@@ -116,7 +142,7 @@ class Server:
         """
         try:
             found = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             kind = response.headers.get("content-type", "something without a type").partition(";")[0]
             raise Failure(
                 f"{self.url} is not {self.name}'s address: {path} answers with {kind}, not with JSON. "
@@ -133,7 +159,7 @@ class Server:
     def _refuse(self, response: httpx.Response, path: str) -> None:
         status = response.status_code
         if response.is_redirect:
-            where = _without_query(str(response.headers.get("location", "elsewhere")))
+            where = masked(str(response.headers.get("location", "elsewhere"))).partition("?")[0]
             hint = f"set {self.variables}" if "login" in where else "give the address it leads to"
             raise Failure(f"{self.url} redirects {path} to {where}: {hint}")
         if status == httpx.codes.UNAUTHORIZED:
@@ -174,14 +200,10 @@ def told(response: httpx.Response) -> str:
 def _message(response: httpx.Response) -> str:
     try:
         body = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         return response.reason_phrase
     message = body.get("message") or body.get("error") if isinstance(body, dict) else None
     return str(message or response.reason_phrase)[:300]
-
-
-def _without_query(location: str) -> str:
-    return location.partition("?")[0]
 
 
 def _why(error: Exception) -> str:

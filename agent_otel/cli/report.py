@@ -69,7 +69,7 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     elif form == "text":
         show(found, rows, runbook_url)
     else:
-        click.echo(text(form, found, rows, runbook_url), nl=False)
+        click.echo(console.shown(text(form, found, rows, runbook_url)), nl=False)
     if found.is_empty:
         console.warn(
             f"{url} has no metric of agent_otel in this period: `agent-otel alerts check` says what it has, "

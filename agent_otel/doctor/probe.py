@@ -27,6 +27,7 @@ _active = False
 _STARTUP_FILES = ("agent_otel_startup.pth", "agent_otel_startup.start")
 #: Seconds that an exporter waits for a collector, unless the environment sets it.
 _EXPORT_TIMEOUT = "3"
+_SHORTEST_SECRET = 6
 
 
 class _Collecting(logging.Handler):
@@ -70,7 +71,38 @@ def collect() -> dict[str, Any]:
     with contextlib.redirect_stdout(sys.stderr):  # a framework may print while it is imported
         for name, part in parts.items():
             facts[name] = _collected(part)
-    return {**facts, "messages": handler.lines}
+    shown: dict[str, Any] = _without(_secrets(), {**facts, "messages": handler.lines})
+    return shown
+
+
+def _secrets() -> list[str]:
+    """Return the headers of the exporters, and the users and passwords of their addresses, the longest first."""
+    from urllib.parse import unquote  # noqa: PLC0415
+
+    texts = []
+    for variable, value in os.environ.items():
+        if variable.startswith("OTEL_") and variable.endswith("_HEADERS"):
+            headers = [header.partition("=")[2].strip() for header in value.split(",")]
+            texts += [*headers, *(header.rpartition(" ")[2] for header in headers)]
+        elif variable.startswith("OTEL_") and "@" in value:
+            texts += value.rpartition("@")[0].rpartition("//")[2].split(":", 1)
+    texts += [unquote(text) for text in texts]
+    return sorted({text for text in texts if len(text) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+
+def _without(secrets: list[str], facts: Any) -> Any:
+    """Return facts whose texts have no secrets: an exporter's message may repeat them without their address."""
+    from agent_otel._internal.errors import masked  # noqa: PLC0415
+
+    if isinstance(facts, dict):
+        return {name: _without(secrets, value) for name, value in facts.items()}
+    if isinstance(facts, list | tuple):
+        return [_without(secrets, value) for value in facts]
+    if isinstance(facts, str):
+        facts = masked(facts)
+        for secret in secrets:
+            facts = facts.replace(secret, "***")
+    return facts
 
 
 def _collected(part: Callable[[], Any]) -> Any:

@@ -42,10 +42,11 @@ class Source:
     notes: list[str] = field(default_factory=list)
 
 
-def text_of(file: IO[bytes]) -> Iterator[str]:
-    """Yield a file as text, without what is not UTF-8."""
+def text_of(file: IO[bytes], size: int) -> Iterator[str]:
+    """Yield so many bytes of a file as text, without what is not UTF-8; the file may grow meanwhile."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("ignore")
     file.seek(0)
-    while block := file.read(WINDOW):
+    while size > 0 and (block := file.read(min(WINDOW, size))):
+        size -= len(block)
         yield decoder.decode(block)
     yield decoder.decode(b"", final=True)

@@ -295,6 +295,6 @@ def shown(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if not isinstance(value, frozenset):
-        return str(value)
+        return errors.masked(str(value))
     # The items of caps are runtime, boundary and bytes.
     return ", ".join(sorted("{}.{}={}".format(*item) if isinstance(item, tuple) else str(item) for item in value))

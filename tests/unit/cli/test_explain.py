@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.explain import opening
 from tests.rows import each_row
 from tests.unit.cli.running import run
 
@@ -281,3 +284,44 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
     command = f'{sys.executable} -c "from agent_otel.cli import main; main()" explain --json {path} | head -c 10'
     ran = subprocess.run(command, shell=True, capture_output=True, check=False)  # noqa: S602 - a pipe of the shell
     assert b"" == ran.stderr
+
+
+def test_what_has_no_end_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Devices, a pipe without a writer, a pipe that is silent, and one with too much in it."""
+    monkeypatch.setattr(opening, "_SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(opening, "_MOST_BYTES", 100_000)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for path in ("/dev/zero", "/dev/urandom", "/dev/null", "/dev/full"):
+        assert (1, f"Error: {path} is a device, which may have no end\n") == tuple(run("explain", path))[::2]
+    assert f"Error: {pipe} does not end: write it to a file first\n" == run("explain", pipe).err
+    with pipe.open("r+b", buffering=0) as writer:
+        writer.write(b"[1, 2")
+        assert f"Error: {pipe} does not end: write it to a file first\n" == run("explain", pipe).err
+    thread = threading.Thread(target=_pour, args=(pipe,))
+    thread.start()
+    assert f"Error: {pipe} has more than 100,000 bytes: write it to a file first\n" == run("explain", pipe).err
+    thread.join()
+
+
+def _pour(pipe: Path) -> None:
+    with contextlib.suppress(BrokenPipeError), pipe.open("wb", buffering=0) as writer:
+        while True:
+            writer.write(b"[1] " * 1_000)
+
+
+def test_no_text_of_a_file_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+    """Colours, titles of windows, and marks that turn the direction of writing."""
+    bad = "\x1b[31mred\x1b]0;title\x07\u202e\x9b2J\u2066\r"
+    path = tmp_path / f"file{bad}.sqlite"
+    for thread, kind in ((bad, "json"), ("t", bad)):
+        path.unlink(missing_ok=True)
+        with contextlib.closing(sqlite3.connect(path)) as database, database:
+            database.execute(
+                "CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)",
+            )
+            text = json.dumps({bad: {bad: "x" * 100}, "messages": chat(2)}, ensure_ascii=False).encode()
+            database.execute("INSERT INTO checkpoints VALUES (?, '', '1', ?, ?)", (thread, kind, text))
+        ran = run("explain", path, "--all")
+        assert "red" in ran.out + ran.err
+        assert [] == [sign for sign in ran.out + ran.err if sign != "\n" and not sign.isprintable()]

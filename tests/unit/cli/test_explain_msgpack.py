@@ -1,8 +1,7 @@
-"""The msgpack of a checkpoint as JSON text, whatever part of it a window holds."""
+"""The msgpack of a checkpoint as JSON text."""
 
 from __future__ import annotations
 
-import io
 import json
 import sqlite3
 from contextlib import closing
@@ -13,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgpack import ExtType, packb  # type: ignore[import-untyped]
 
-from agent_otel.explain.msgpack_text import DamagedError, json_text
+from agent_otel.explain import langgraph_file
+from agent_otel.explain.msgpack_text import json_text
 from tests.rows import each_row
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import explained
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-WINDOWS = (33, 100, 32 * 1024)  # the longest value without a header of its own has 33 bytes
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 VALUES = st.recursive(
     st.none()
@@ -34,9 +33,9 @@ VALUES = st.recursive(
 )
 
 
-def written(data: bytes, window: int = 33) -> Any:
+def written(data: bytes) -> Any:
     """Return the value of the JSON text of msgpack."""
-    return json.loads("".join(json_text(io.BytesIO(data).read, window)))
+    return json.loads(json_text(data))
 
 
 def constructed(code: int, *arguments: object) -> ExtType:
@@ -45,9 +44,9 @@ def constructed(code: int, *arguments: object) -> ExtType:
 
 
 @settings(max_examples=60)
-@given(VALUES, st.sampled_from(WINDOWS))
-def test_a_value_comes_back(value: Any, window: int) -> None:
-    assert value == written(packb(value), window)
+@given(VALUES)
+def test_a_value_comes_back(value: Any) -> None:
+    assert value == written(packb(value))
 
 
 @each_row("size", [0, 15, 16, 31, 32, 255, 256, 65_535, 65_536])
@@ -59,46 +58,58 @@ def test_headers_of_all_lengths(make: Callable[[int], Any], size: int) -> None:
     assert value == written(packb(value))
 
 
-@each_row("window", WINDOWS)
-def test_objects_are_their_fields(window: int) -> None:
+def test_objects_are_their_fields() -> None:
     """An object in an object, of which the second is a message; those without an argument are null."""
     message = constructed(5, "langchain_core.messages.tool", "ToolMessage", {"content": "row " * 100}, "model_validate")
     state = constructed(2, "app", "State", {"messages": [message, constructed(0, "uuid")], "after": 1})
-    found = written(packb({"state": state, "more": [True]}), window)
+    found = written(packb({"state": state, "more": [True]}))
     assert {"state": {"messages": [{"content": "row " * 100}, None], "after": 1}, "more": [True]} == found
 
 
-@each_row("window", WINDOWS)
-def test_binary_data_has_its_size(window: int) -> None:
+def test_binary_data_has_its_size() -> None:
     first, second = b"\0" * 300, bytes(range(256))
-    found = written(packb([first, second, ExtType(6, second), ExtType(99, b""), {b"key": 1}]), window)
+    found = written(packb([first, second, ExtType(6, second), ExtType(99, b""), {b"key": 1}]))
     assert [300, 256, 256, 0] == [len(text.encode()) for text in found[:4]]
     assert found[1] == found[2] != found[0]
     assert [3] == [len(key) for key in found[4]]
 
 
-@each_row("window", WINDOWS)
-def test_keys_that_json_has_not_are_text(window: int) -> None:
+def test_keys_that_json_has_not_are_text() -> None:
     packed = packb({1: 1, None: 2, (3, "x"): 3, "k" * 200: 4})
-    assert {"1": 1, "null": 2, '[3, "x"]': 3, "k" * 200: 4} == written(packed, window)
+    assert {"1": 1, "null": 2, '[3, "x"]': 3, "k" * 200: 4} == written(packed)
     key_is_map = b"\x81" + packb({"a": 1}) + packb("value")
-    assert {'{"a": 1}': "value"} == written(key_is_map, window)
+    assert {'{"a": 1}': "value"} == written(key_is_map)
 
 
-@each_row("window", WINDOWS)
-@each_row(
-    ("data", "message"),
-    [
-        (b"", "it ends after 0 bytes"),
-        (b"\x92\x01", "it ends after 2 bytes"),
-        (packb("x" * 300)[:100], "it ends after 100 bytes"),
-        (b"\x92\x01\xc1", "byte 2 begins no value"),
-        (packb(ExtType(5, packb(["a", "b", {"content": "x" * 100}])))[:50], "it ends after 50 bytes"),
-    ],
-)
-def test_damaged_data_is_an_error(data: bytes, message: str, window: int) -> None:
-    with pytest.raises(DamagedError, match=message):
-        written(data, window)
+def extended(levels: int) -> bytes:
+    """Return so many extensions, one inside of another."""
+    value: bytes = packb(1)
+    for _ in range(levels):
+        value = packb(ExtType(5, b"\x93\xa1a\xa1b" + value))
+    return value
+
+
+def test_damaged_and_hostile_data_is_an_error() -> None:
+    """Each has at most a few kilobytes, and asks for gigabytes or for a deep stack."""
+    deep_key = b"\x81" * 500 + b"\xc0" * 501
+    for data, message in (
+        (b"", "incomplete"),
+        (b"\x92\x01", "incomplete"),
+        (packb("x" * 300)[:100], "incomplete"),
+        (b"\x92\x01\xc1", "begins no value"),
+        (packb(ExtType(5, packb(["a", "b", {"content": "x" * 100}])))[:50], "incomplete"),
+        (b"\xdd\x7f\xff\xff\xff" * 1_000, "max_array_len"),
+        (b"\xdf\x7f\xff\xff\xff" * 1_000, "max_map_len"),
+        (b"\xdd\x00\x10\x00\x00" * 500, "incomplete"),
+        (b"\x91" * 20_000 + b"\xc0", "nested too deeply"),
+        (b"\x91" * 5_000 + b"\xc0", "nested too deeply"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            json_text(data)
+    for levels in (17, 200, 20_000):
+        assert isinstance(written(extended(levels)), str)
+    assert 1 == written(extended(16))
+    assert 1 == len(written(deep_key))
 
 
 def file_of(folder: Path, kind: str, checkpoint: bytes) -> Path:
@@ -121,7 +132,7 @@ def test_a_checkpoint_of_each_encoding(tmp_path: Path, kind: str, pack: Callable
 @each_row(
     ("kind", "checkpoint", "message"),
     [
-        ("msgpack", packb({"table": "x" * 50_000})[:-1], "the last checkpoint cannot be decoded: it ends after "),
+        ("msgpack", packb({"table": "x" * 50_000})[:-1], "the last checkpoint cannot be decoded: "),
         ("msgpack", b"\x91" * 20_000 + b"\xc0", "the last checkpoint cannot be decoded: "),
         ("msgpack+aes", b"secret", "the last checkpoint is msgpack+aes, which is not read"),
         ("msgpack", None, "the last checkpoint cannot be decoded: "),
@@ -132,3 +143,37 @@ def test_a_checkpoint_that_cannot_be_read(tmp_path: Path, kind: str, checkpoint:
     ran = run("explain", file_of(tmp_path, kind, checkpoint))
     assert (1, "") == (ran.code, ran.out)
     assert message in ran.err
+
+
+_ROWS = "WITH RECURSIVE row(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM row"
+_COLUMNS = "(thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)"
+
+
+def test_a_file_that_does_not_end_is_an_error(tmp_path: Path) -> None:
+    """A view runs what the file says: without an end, in a circle, or with gigabytes in a row."""
+    table = f"CREATE TABLE checkpoints {_COLUMNS}"
+    for statements, message in (
+        ([f"CREATE VIEW checkpoints {_COLUMNS} AS {_ROWS}) SELECT 't', '', x, 'json', '{{}}' FROM row"], "no table"),  # noqa: S608
+        (["CREATE VIEW a AS SELECT * FROM checkpoints", "CREATE VIEW checkpoints AS SELECT * FROM a"], "no table"),
+        (["CREATE VIRTUAL TABLE checkpoints USING fts4(thread_id, type, checkpoint)"], "no table"),
+        ([table, "INSERT INTO checkpoints VALUES ('t', '', 1, 'json', zeroblob(300000000))"], "300,000,000 bytes"),
+    ):
+        path = tmp_path / "file.sqlite"
+        path.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as database, database:
+            for statement in statements:
+                database.execute(statement)
+        ran = run("explain", path)
+        assert (1, "") == (ran.code, ran.out)
+        assert message in ran.err
+
+
+def test_long_queries_are_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file.sqlite"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"CREATE TABLE checkpoints {_COLUMNS}")
+        rows = f"{_ROWS} LIMIT 200000) SELECT x, '', x, 'json', '{{}}' FROM row"  # noqa: S608 - ours
+        database.execute(f"INSERT INTO checkpoints {rows}")
+    assert "one of 200,000" in run("explain", path).out
+    monkeypatch.setattr(langgraph_file, "_MOST_SECONDS", 0.0)
+    assert "takes too long" in run("explain", path).err
