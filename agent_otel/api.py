@@ -180,7 +180,10 @@ def _core() -> _Core | None:
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
     core = _core()
-    wrapper: Wrapper = _unmeasured if core is None else core.wrapping.wrapper_for(reader, target)
+    if core is None:
+        return _unmeasured
+    core.observer.tool_names.declare(signatures.parameter_names(target))
+    wrapper: Wrapper = core.wrapping.wrapper_for(reader, target)
     return wrapper
 
 

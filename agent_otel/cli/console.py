@@ -39,17 +39,15 @@ class Group(click.Group):
             ctx.fail(f"No such command '{args[0]}'.{hint}")
         return super().resolve_command(ctx, args)
 
-    def invoke(self, ctx: click.Context) -> object:
-        """Run the command; the message of an error may have a text of a server or a file in it."""
-        try:
-            return super().invoke(ctx)
-        except click.ClickException as error:
-            error.message = shown(masked(error.message))
-            raise
-
 
 class Failure(click.ClickException):
-    """An error outside the program: its message goes to standard error, and the exit code is 1."""
+    """An error outside the program: its message goes to standard error, and the exit code is 1.
+
+    The message may hold a text of a server or a file, and an address.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(shown(masked(message)))
 
 
 def console() -> Console:

@@ -247,7 +247,7 @@ class _Explanation:
     def found(self, breakdown: Breakdown | None) -> None:
         """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
         if breakdown is not None:
-            breakdown = shown(breakdown, self._step.execution)
+            breakdown = shown(breakdown)
             unread = self._unread(breakdown)
             if unread is not breakdown.unread:
                 breakdown = replace(breakdown, unread=None)

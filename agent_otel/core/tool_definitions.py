@@ -16,7 +16,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core import execution_context, tool_names
-from agent_otel.core.payload_keys import always_seen, path
+from agent_otel.core.payload_keys import path
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.request_parts import of_kind, timeless
 from agent_otel.measure.breakdown.paths import fold
@@ -284,8 +284,7 @@ class _Contract:
             removed.update(f"{at}.{key}" if at else key for key in gone)
         if not (added or removed):
             return None
-        # An added key occurred once and may be data; a removed key occurred in all earlier results.
-        return Change(tuple(sorted(set(map(path, added)))), tuple(sorted(set(map(always_seen, removed)))))
+        return Change(tuple(sorted(set(map(path, added)))), tuple(sorted(set(map(path, removed)))))
 
     def _appeared(self, place: tuple[str, bool], keys: frozenset[str]) -> frozenset[str]:
         """Add an object; return its keys where a list of objects has become an object, or the other way round."""

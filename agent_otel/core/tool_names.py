@@ -6,9 +6,12 @@ it is the name of a tool that was seen.
 
 from __future__ import annotations
 
+from collections import deque
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.core.plain import fields, listed, text
+from agent_otel.measure.object_kinds import declare
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ _MOST_DEFINITIONS: Final = 1_024
 _DEEPEST: Final = 3
 #: Where definitions of tools have what is named: OpenAI, Bedrock, Gemini, Mistral.
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
+
+#: Keywords of a schema whose values are data.
+_VALUES: Final = ("const", "default", "enum", "example", "examples")
 
 _seen: dict[str, None] = {}
 #: Names of tools that model requests have offered, where limits count calls.
@@ -83,6 +89,7 @@ def note_definitions(definitions: object, fingerprint: int) -> None:
         _drop_first(_definitions)
     for name, definition in definitions_in(definitions):
         note(name)
+        declare(_properties(definition))
         note_description(name, definition.get("description"))
 
 
@@ -107,6 +114,21 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
         for key in _INNER:
             if key in known:
                 yield from definitions_in(known[key], depth - 1)
+
+
+def _properties(schema: Any) -> Iterator[str]:
+    """Yield the names of the properties in a schema; values of its properties, such as defaults, are not read."""
+    waiting = deque([schema], maxlen=_MOST)
+    for _ in range(_MOST):
+        if not waiting:
+            return
+        for key, inner in islice(fields(waiting.popleft()).items(), _MOST):
+            if key == "properties":
+                members = dict(islice(fields(inner).items(), _MOST))
+                yield from members
+                waiting.extend(members.values())
+            elif key not in _VALUES:
+                waiting.extend(listed(inner)[:_MOST] or (inner,))
 
 
 def _drop_first(names: dict[Any, Any]) -> None:

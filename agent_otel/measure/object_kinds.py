@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 TEXT: Final = "text"  # str; read with the methods of str
 BINARY: Final = "binary"  # bytes, bytearray, memoryview; read() gives an iterator of pieces
@@ -65,6 +65,18 @@ _PIECE: Final = 64 * 1024
 _UNSET: Final = object()
 
 _known: dict[int, tuple[weakref.ref[type], Shape]] = {}
+#: Names of the fields of classes and schemas that this process has seen; of too many the first is forgotten.
+declared: dict[str, None] = {}
+_MOST_DECLARED: Final = 8_192
+
+
+def declare(names: Iterable[str]) -> None:
+    """Remember the names of the fields of a class or a schema."""
+    for name in names:
+        declared.pop(name, None)
+        declared[name] = None
+        if len(declared) > _MOST_DECLARED:
+            declared.pop(next(iter(declared), ""), None)
 
 
 def shape_of(cls: type) -> Shape:
@@ -171,7 +183,9 @@ def _declared_fields(cls: type) -> tuple[str, ...] | None:
         for table in _FIELD_TABLES:
             fields = members.get(table)
             if type(fields) is dict:
-                return tuple(name for name in fields if type(name) is str)
+                names = tuple(name for name in fields if type(name) is str)
+                declare(names)
+                return names
     return None
 
 

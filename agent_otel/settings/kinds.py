@@ -112,6 +112,13 @@ def _switch(text: str) -> bool:
     raise ValueError("one of 1, true, yes, on, 0, false, no, off")
 
 
+def _shown_keys(text: str) -> frozenset[str] | bool:
+    try:
+        return _switch(text)
+    except ValueError:
+        return frozenset(key.strip() for key in text.split(",") if key.strip())
+
+
 def _port(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - TCP ports
         raise ValueError("a TCP port from 1 to 65535")
@@ -247,6 +254,7 @@ def choice(*values: str) -> Kind:
 SIZE: Final = Kind("size", _size)
 LIMIT: Final = Kind("size above 0", _limit)
 SWITCH: Final = Kind("switch", _switch)
+SHOWN_KEYS: Final = Kind("switch, or keys, comma separated", _shown_keys)
 RATIO: Final = Kind("ratio", _ratio)
 TEXT: Final = Kind("text", str)
 KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)

@@ -16,6 +16,7 @@ from agent_otel.settings.kinds import (
     NAMES,
     PORT,
     RATIO,
+    SHOWN_KEYS,
     SIZE,
     SOME_NAMES,
     SWITCH,
@@ -173,13 +174,13 @@ class TelemetrySettings:
         0.5,
         "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
     )
-    show_keys: bool = setting(
+    show_keys: frozenset[str] | bool = setting(
         "AGENT_OTEL_SHOW_KEYS",
-        SWITCH,
+        SHOWN_KEYS,
         False,
-        "Show all keys of payloads and results in paths, for agents whose keys are all fields. By default `*` stands "
-        "for keys that may be data, such as names of customers: all that are neither made of common words nor seen in "
-        "several executions.",
+        "Show these keys of payloads and results in paths, or all of them (`1`), for agents whose keys are all fields. "
+        "By default `*` replaces keys that may be data, such as names of customers: all that are neither made of "
+        "common words nor named by a schema.",
     )
     payload_near_ratio: float = setting(
         "AGENT_OTEL_PAYLOAD_NEAR_RATIO", RATIO, 0.8, "From this share of its cap up a payload counts as near it."

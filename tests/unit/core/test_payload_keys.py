@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import replace
-from typing import TYPE_CHECKING
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import pydantic
 import pytest
 
 from agent_otel import settings
-from agent_otel.core import payload_keys, tool_definitions
-from agent_otel.core.payload_keys import SEVERAL
-from agent_otel.measure.breakdown.report import Breakdown, breakdown_object
+from agent_otel.core import payload_keys, tool_definitions, tool_names
+from agent_otel.measure import object_kinds
+from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks, breakdown_object
 from agent_otel.settings import Settings
 from tests.rows import each_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 CANARIES = (
     "Jane_Doe",
@@ -34,19 +35,10 @@ CANARIES = (
 )
 
 
-@contextlib.contextmanager
-def _seen_anew() -> Iterator[None]:
-    """Forget the keys of earlier payloads."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(payload_keys, "_shown", set())
-        patch.setattr(payload_keys, "_seen", {})
-        yield
-
-
 @pytest.fixture(autouse=True)
-def _nothing_seen_yet() -> Iterator[None]:
-    with _seen_anew():
-        yield
+def _nothing_seen_yet() -> None:
+    object_kinds.declared.clear()
+    tool_names.reset()
 
 
 @pytest.fixture
@@ -59,10 +51,10 @@ def configure(monkeypatch: pytest.MonkeyPatch) -> Callable[[Settings], None]:
     return put
 
 
-def shown(value: object, execution: str | None = None) -> Breakdown:
+def shown(value: object) -> Breakdown:
     found = breakdown_object(value, lambda _: None)
     assert found is not None
-    return payload_keys.shown(found, execution)
+    return payload_keys.shown(found)
 
 
 @each_row(
@@ -92,59 +84,85 @@ def test_other_keys_are_not(key: str) -> None:
     assert "messages[].*.content" == payload_keys.path(f"messages[].{key}.content")
 
 
-@each_row("key", ["dossiers", "dossier_pages", "lineOfBusiness"], around=_seen_anew)
-def test_a_key_that_several_executions_have_is_shown(key: str) -> None:
-    for number in range(SEVERAL):
-        assert "*[].text" == payload_keys.path(f"{key}[].text")
-        for _ in range(20):  # payloads of one execution are one
-            last = shown({"messages": ["x"], key: [{"text": "y" * 50}]}, f"run-{number}")
-    assert {f"{key}[].text": 52, "messages[]": 3} == last.paths
-    assert (f"{key}[].text", 52) == (last.largest_path, last.largest_path_bytes)
+def test_keys_are_not_shown_however_often_they_occur() -> None:
+    """In states, in rows, in maps, beside fields; in 40 executions, live and as JSON."""
+    keys = (*CANARIES, "dossier", "hiv_positive", "jane_doe", "maria", "levyId")
+    for _ in range(40):
+        for key in keys:
+            for value in (
+                {"messages": ["x"], key: [{"text": "y" * 50}]},
+                {"rows": [{key: "x", "id": 1}] * 3},
+                {key: {"text": "x"}},
+                {"by_name": dict.fromkeys(keys, "x")},
+            ):
+                assert key not in repr(shown(value))
+                found = breakdown_chunks(iter([json.dumps(value)]), 0, lambda _: None)
+                assert found is not None
+                assert key not in repr(payload_keys.shown(found))
+    assert {"messages[]": 3, "*[].text": 52} == shown({"messages": ["x"], "dossiers": [{"text": "y" * 50}]}).paths
 
 
-def test_payloads_without_an_execution_are_counted_one_by_one() -> None:
-    largest = [shown({"dossiers": "x" * 9}).largest_path for _ in range(SEVERAL)]
-    assert ["*"] * (SEVERAL - 1) + ["dossiers"] == largest
+class Claim(pydantic.BaseModel):
+    """A schema with names that are no common words."""
+
+    levy: int = 7
+    lineOfBusiness: str = "x"  # noqa: N815 - camelCase
+    claimant_id: str = "y"
+    model_config = {"extra": "allow"}
 
 
-@each_row(
-    "key",
-    ["Jane_Doe", "Müller", "jane@bank", "HIV_positive", "hunter2", "P@ssw0rd", "sk-proj-abc", "ghp_AbCdEf"],
-    around=_seen_anew,
-)
-def test_a_key_that_is_no_identifier_is_never_shown(key: str) -> None:
-    for number in range(3 * SEVERAL):
-        assert {"*": 52, "messages[]": 3} == shown({"messages": ["x"], key: "y" * 50}, f"run-{number}").paths
+@dataclass
+class Dossier:
+    """A schema of a dataclass."""
+
+    surcharge: int
+    hunter2: int = 1
 
 
-@each_row(
-    "value",
-    [
-        {"janedoe": "x", "johnsmith": "y"},
-        {"janedoe": {"text": "x"}, "johnsmith": {"text": "y"}},
-        {"janedoe": [{"text": "x"}], "johnsmith": [{"text": "y"}]},
-        {"messages": {"janedoe": {"text": "x"}, "Johnsmith": {"text": "y"}}},
-    ],
-    around=_seen_anew,
-)
-def test_keys_of_a_map_are_never_shown(value: object) -> None:
-    for number in range(3 * SEVERAL):
-        found = shown(value, f"run-{number}")
-    assert 1 == len(found.paths)
-    assert 6 == sum(found.paths.values())
-    assert "janedoe" not in repr(found)
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "levy": {"type": "integer", "default": {"properties": {"jane_doe": 1}}},
+        "claim": {"anyOf": [{"type": "null"}, {"properties": {"surcharge": {}, "hunter2": {}}}]},
+        "rows": {"type": "array", "items": {"$ref": "#/$defs/Row"}, "enum": ["janedoe"], "examples": [{"johndoe": 1}]},
+    },
+    "$defs": {"Row": {"type": "object", "properties": {"line_of_business": {"const": {"maria": 1}}}}},
+}
 
 
-def test_members_of_different_shapes_are_fields() -> None:
-    for number in range(SEVERAL):
-        found = shown({"dossiers": [{"text": "x" * 9}], "claimant": {"text": "y"}}, f"run-{number}")
-    assert {"dossiers[].text": 11, "claimant.text": 3} == found.paths
+def test_names_of_schemas_are_shown() -> None:
+    """Of definitions in each provider's form, of a pydantic model, of a dataclass; names like data stay `*`."""
+    named = {"levy": 1, "surcharge": 1, "line_of_business": 1, "hunter2": 1, "jane_doe": 1, "janedoe": 1, "maria": 1}
+    for number, definition in enumerate(
+        (
+            {"type": "function", "function": {"name": "claims", "parameters": SCHEMA}},
+            {"type": "function", "name": "claims", "parameters": SCHEMA},
+            {"name": "claims", "input_schema": SCHEMA},
+            {"toolSpec": {"name": "claims", "inputSchema": {"json": SCHEMA}}},
+            {"functionDeclarations": [{"name": "claims", "parametersJsonSchema": SCHEMA}]},
+            {"name": "claims", "inputSchema": SCHEMA, "outputSchema": {"properties": {"amount_due": {}}}},
+        )
+    ):
+        object_kinds.declared.clear()
+        assert {"*": 7} == shown(named).paths
+        tool_names.note_definitions([definition], number)
+        assert {"levy": 1, "surcharge": 1, "line_of_business": 1, "*": 4} == shown(named).paths
+    object_kinds.declared.clear()
+    assert {"levy": 1, "lineOfBusiness": 3, "claimant_id": 3, "*": 3} == shown(Claim(jane_doe="x")).paths  # type: ignore[call-arg]
+    assert {"surcharge": 1, "*": 1} == shown(Dossier(1)).paths
+    # What a class named is shown in the JSON of it too.
+    assert {"surcharge": 1, "levy": 1, "*": 1} == shown({"surcharge": 1, "levy": 2, "jane_doe": 3}).paths
 
 
-def test_rows_have_fields_in_common() -> None:
-    for number in range(SEVERAL):
-        found = shown({"rows": [{"levy": 7, "surcharge": "EUR", f"id{number}": 1}]}, f"run-{number}")
-    assert {"rows[].levy": 1, "rows[].surcharge": 5, "rows[].*": 1} == found.paths
+def test_what_is_remembered_of_schemas_is_bounded() -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(2_000):
+        deep = {"properties": {"inner": deep, "items": [deep, deep]}}
+    tool_names.note_definitions([{"name": "deep", "parameters": deep}], 1)
+    for number in range(10):
+        names = {f"{number}{key}": {} for key in range(2_000)}
+        tool_names.note_definitions([{"name": "wide", "parameters": {"properties": names}}], 2 + number)
+    assert 8_192 == len(object_kinds.declared)
 
 
 def test_paths_that_read_alike_are_added_up() -> None:
@@ -160,16 +178,9 @@ def test_a_setting_shows_all(configure: Callable[[Settings], None]) -> None:
     assert {"Jane_Doe.notes": 3, "hunter2": 1} == shown({"Jane_Doe": {"notes": "x"}, "hunter2": 1}).paths
 
 
-def test_what_is_remembered_is_bounded_and_no_text() -> None:
-    for number in range(3000):
-        shown({"".join(chr(97 + int(digit)) for digit in f"{number:05}"): "x"}, f"run-{number}")
-    assert 1024 == len(payload_keys._seen)
-    assert {int} == set(map(type, payload_keys._seen))
-    for number in range(300):
-        key = "".join(chr(97 + int(digit)) for digit in f"{number:05}")
-        for execution in range(SEVERAL):
-            shown({key: "x"}, f"again-{execution}")
-    assert 256 == len(payload_keys._shown)
+def test_a_setting_names_keys(configure: Callable[[Settings], None]) -> None:
+    configure(settings.load({"AGENT_OTEL_SHOW_KEYS": " Levy ,dossier2, "}))
+    assert {"Levy.dossier2": 1, "*": 1} == shown({"Levy": {"dossier2": 1}, "levy": 2}).paths
 
 
 @each_row("canary", CANARIES, around=_seen_anew)
@@ -180,9 +191,8 @@ def test_a_change_of_shape_names_fields_only(canary: str) -> None:
         assert tool_definitions.drift.note(tool, before) is None
     after = {"rows": [{"title": 1, "amount": 2, "weightInGrams": 3}], "by_name": {f"{canary}s": 2}}
     change = tool_definitions.drift.note(tool, after)
-    # What all rows had is a field; what is new was seen once.
     assert ("by_name.*", "rows[].*", "rows[].amount", "rows[].title") == _sorted(change, "added")
-    assert ("*", "by_name.*", "rows[].levy", "rows[].name") == _sorted(change, "removed")
+    assert ("*", "by_name.*", "rows[].*", "rows[].name") == _sorted(change, "removed")
 
 
 def _sorted(change: tool_definitions.Change | None, kind: str) -> tuple[str, ...]:
