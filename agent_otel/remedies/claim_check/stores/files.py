@@ -39,12 +39,14 @@ _STAMP: Final = "swept"
 class FileStore:
     """Files in a sub-folder of ``root`` that the store creates and owns; only this user may read it.
 
-    The store does not touch other files in ``root``, nor files whose names have another form than its own. A file gets
-    its name only when it is complete; a failed write leaves no file. Writes are not synced to disk: after a power cut a
-    result may be unreadable, which its digest reveals.
+    A folder of the system, and one that users share, such as ``/tmp``, is a StoreError. The store does not touch other
+    files in ``root``, nor files whose names have another form than its own. A file gets its name only when it is
+    complete; a failed write leaves no file. Writes are not synced to disk: after a power cut a result may be
+    unreadable, which its digest reveals.
     """
 
     def __init__(self, root: Path) -> None:
+        folders.refuse_shared(root)
         self._root = root
 
     def put(self, key: str, data: bytes, ttl: float) -> None:

@@ -21,11 +21,28 @@ if TYPE_CHECKING:
 #: The sub-folder that the store creates and owns.
 OWN: Final = "agent-otel-claims-v1"
 
+#: Folders of the system, and those in which users and programs have folders of their own.
+_SYSTEM: Final = frozenset({"bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys"})
+_SHARED: Final = frozenset(
+    (
+        *("/", "/Users", "/dev", "/dev/shm", "/home", "/media", "/mnt", "/opt", "/private", "/private/tmp", "/run"),  # noqa: S108 - these are refused
+        *("/run/lock", "/run/shm", "/run/user", "/srv", "/tmp", "/usr", "/usr/local", "/usr/share", "/var"),  # noqa: S108
+        *("/var/cache", "/var/lib", "/var/local", "/var/log", "/var/spool", "/var/tmp"),  # noqa: S108
+    )
+)
+
 _SHARD: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Opening a FIFO without O_NONBLOCK waits for a writer.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+def refuse_shared(given: Path) -> None:
+    """Raise StoreError for a folder of the system, and for one that users and programs share."""
+    path = os.path.realpath(given)
+    if path in _SHARED or not _SYSTEM.isdisjoint(path.split("/", 2)[1:2]):
+        raise StoreError("files: others use this folder too; name a sub-folder, as in file:///var/lib/agent/results")
 
 
 @contextlib.contextmanager
@@ -37,9 +54,9 @@ def own(given: Path, *, make: bool = False) -> Iterator[int]:
     if make:
         given.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _closing(os.open(given, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as parent:
-        mode = os.fstat(parent).st_mode
-        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise StoreError("files: every user may write to the folder; take that right away, or choose another one")
+        status = os.fstat(parent)
+        if status.st_mode & stat.S_IWOTH and not (status.st_mode & stat.S_ISVTX and status.st_uid == os.geteuid()):
+            raise StoreError("files: every user may write to the folder; take that right away, or name a sub-folder")
         with inner(parent, OWN, make=make) as folder:
             yield folder
 

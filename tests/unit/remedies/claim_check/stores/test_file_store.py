@@ -32,11 +32,11 @@ def _path(root: Path, key: str) -> Path:
     return root / OWN / name[:2] / name
 
 
-def _just_swept(root: Path) -> FileStore:
-    """Return a store that will not be swept by itself during the test."""
-    (root / OWN).mkdir(mode=0o700, parents=True)
-    (root / OWN / "swept").touch()
-    return FileStore(root)
+def _leave(root: Path, key: str, ttl: float) -> None:
+    """Write a result as another process does: a write of this one has the sweeper's thread look at the folder."""
+    path = _path(root, key)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_bytes(frame(ttl) + b"x")
 
 
 def _everything(root: Path) -> dict[Path, int]:
@@ -66,8 +66,8 @@ def test_files_of_others_stay(tmp_path: Path) -> None:
 
 
 def test_links_in_the_stores_own_folder_are_not_followed(tmp_path: Path) -> None:
-    store = _just_swept(tmp_path / "store")
-    store.put("expired", b"x", -1)
+    store = FileStore(tmp_path / "store")
+    _leave(tmp_path / "store", "expired", -1)
     expired = _path(tmp_path / "store", "expired")
     elsewhere = tmp_path / "elsewhere"
     expired.parent.rename(elsewhere)  # its form is right, its place is not
@@ -89,14 +89,13 @@ def test_links_in_the_stores_own_folder_are_not_followed(tmp_path: Path) -> None
 
 
 def test_a_link_in_the_place_of_a_file_is_not_followed(tmp_path: Path) -> None:
-    store = _just_swept(tmp_path)
+    store = FileStore(tmp_path)
     for key in ("expired", "target"):
-        store.put(key, b"x", -1)
+        _leave(tmp_path, key, -1)
     path, target = _path(tmp_path, "expired"), tmp_path / "target"
     _path(tmp_path, "target").rename(target)
     path.unlink()
     path.symlink_to(target)
-    (tmp_path / OWN / "swept").unlink()
     (tmp_path / OWN / "swept").symlink_to(target)
     os.utime(target, LONG_AGO)
     before = _everything(tmp_path), target.stat().st_mtime
@@ -152,21 +151,22 @@ def test_folders_that_may_not_be_read_end_no_sweep() -> None:
     code = """
         import os, sys
         from pathlib import Path
-        from agent_otel.remedies.claim_check.stores.files import FileStore
+        from agent_otel.remedies.claim_check.stores import files
         from agent_otel.remedies.claim_check.stores.folders import OWN
+        from agent_otel.remedies.claim_check.stores.framing import frame
 
         given = Path(sys.argv[1])
         os.setuid(65534)
         (given / OWN).mkdir(mode=0o700)
-        (given / OWN / "swept").touch()
-        store = FileStore(given)
-        for number in range(300):
-            store.put(f"tool-result/{number}/n/c", b"x", -1)
+        for number in range(300):  # without the store, whose own sweeper would begin after a second
+            name = files._name(f"tool-result/{number}/n/c")
+            (given / OWN / name[:2]).mkdir(mode=0o700, exist_ok=True)
+            (given / OWN / name[:2] / name).write_bytes(frame(-1) + b"x")
         closed = sorted((given / OWN).glob("??"))[::2]
         inside = sum(len(list(folder.iterdir())) for folder in closed)
         for folder in closed:
             folder.chmod(0)
-        print(store.sweep() + inside)
+        print(files.FileStore(given).sweep() + inside)
     """.replace("\n        ", "\n")
     with tempfile.TemporaryDirectory() as open_to_all:  # pytest's own folders are not
         Path(open_to_all).chmod(0o755)
@@ -190,7 +190,7 @@ def test_a_folder_that_every_user_may_write_to_is_refused(tmp_path: Path) -> Non
         store.put("a", b"x", 60)
     assert [] == list(tmp_path.iterdir())
 
-    tmp_path.chmod(0o1777)  # as /tmp: nobody can put another folder in the place of ours
+    tmp_path.chmod(0o1777)  # nobody else can replace our folder in a sticky one that is ours
     store.put("a", b"x", 60)
     assert 0o700 == stat.S_IMODE((tmp_path / OWN).stat().st_mode)
 
@@ -202,6 +202,34 @@ def test_a_folder_that_every_user_may_write_to_is_refused(tmp_path: Path) -> Non
     (tmp_path / OWN).chmod(0o2770)  # as Kubernetes leaves a volume that has an fsGroup
     assert b"x" == store.get("a")
     assert 0o700 == stat.S_IMODE((tmp_path / OWN).stat().st_mode) & 0o777
+
+
+def test_a_folder_that_others_share_is_refused(tmp_path: Path) -> None:
+    """Also for root, by any spelling, and through a link; a folder of ours inside of it is not."""
+    (tmp_path / "link").symlink_to("/tmp")  # noqa: S108 - refused
+    for url in (
+        *("file:///tmp", "file:///tmp/", "file://localhost/tmp/.", "file:///tmp/../tmp", "file:////tmp", "file:/tmp"),
+        *("file:///%74mp", (tmp_path / "link").as_uri(), "file:///var/tmp", "file:///dev/shm", "file:///"),
+        *("file:///etc", "file:///etc/agent", "file:///home", "file:///usr", "file:///proc/self", "file:///var/lib"),
+    ):
+        with pytest.raises(StoreError, match="name a sub-folder, as in file:///"):
+            open_store(url)
+    assert not Path("/tmp", OWN).exists()  # noqa: S108
+    for around in ("/tmp", "/var/tmp"):  # noqa: S108
+        # The store's own sweeper may make a file while the folder is removed.
+        with tempfile.TemporaryDirectory(dir=around, ignore_cleanup_errors=True) as folder:
+            store = open_store(Path(folder, "claims").as_uri())
+            store.put("a", b"x", 60)
+            assert b"x" == store.get("a")
+
+
+@pytest.mark.skipif(not IS_ROOT, reason="only root can give a folder to another user")
+def test_a_sticky_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    os.chown(tmp_path, 65534, 65534)
+    with pytest.raises(StoreError, match="every user may write to the folder"):
+        FileStore(tmp_path).put("a", b"x", 60)
+    assert [] == list(tmp_path.iterdir())
 
 
 @pytest.mark.skipif(not IS_ROOT, reason="only root can give a folder to another user")
@@ -255,9 +283,9 @@ def test_files_stay_in_their_folder_and_are_nobody_elses(tmp_path: Path) -> None
 
 
 def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path) -> None:
-    store = _just_swept(tmp_path)
-    store.put("short", b"x", -1)
-    store.put("long", b"x", 60)
+    store = FileStore(tmp_path)
+    _leave(tmp_path, "short", -1)
+    _leave(tmp_path, "long", 60)
     long = _path(tmp_path, "long")
     left_over, fresh, other = (long.with_name(f"{long.name}{end}") for end in (f".{0:016}", f".{1:016}", ".0123"))
     for path in (left_over, fresh, other):
@@ -269,24 +297,17 @@ def test_files_sweep_what_has_expired_and_what_was_never_finished(tmp_path: Path
     assert {long, fresh, other} == {path for path in tmp_path.glob("*/??/*") if path.is_file()}
 
 
-def _leave_expired(root: Path) -> None:
-    """Write an expired result as another process does: a write here would have the sweeper look at once."""
-    path = _path(root, "expired")
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    path.write_bytes(frame(-1) + b"x")
-
-
 def test_one_process_sweeps_for_all(tmp_path: Path) -> None:
-    _just_swept(tmp_path)
-    _leave_expired(tmp_path)
+    _leave(tmp_path, "expired", -1)
     stamp = tmp_path / OWN / "swept"
+    stamp.touch()
 
     os.utime(stamp, times=(time.time() - 50,) * 2)
     FileStore(tmp_path).sweep_if_due(60)
     assert _path(tmp_path, "expired").exists()
 
     for age in (70, -70):  # the clock was set back
-        _leave_expired(tmp_path)
+        _leave(tmp_path, "expired", -1)
         os.utime(stamp, times=(time.time() - age,) * 2)
         FileStore(tmp_path).sweep_if_due(60)
         assert not _path(tmp_path, "expired").exists()
