@@ -21,6 +21,7 @@ from agent_otel.core.fragments import is_ignored
 from agent_otel.core.request_history import is_summary
 from agent_otel.core.tool_visit import running
 from agent_otel.telemetry import run_spans
+from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -102,7 +103,7 @@ class PendingAnswer:
             attributes[semconv.RESULT_BYTES] = fragment.whole
         span = self._recording()
         if span is not None:
-            span.add_event(semconv.ANSWER_INCOMPLETE, attributes)
+            add_event(span, semconv.ANSWER_INCOMPLETE, attributes)
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
             attributes.update(self._out.label_attributes)

@@ -327,7 +327,7 @@ def rejected(out: Telemetry, sent: SentRequest) -> None:
     """Count a request that its provider refused because it is longer than the window."""
     out.models.series(sent.model).rejected.record(1)
     if sent.span.is_recording():
-        sent.span.set_attribute(semconv.CONTEXT_REJECTED, value=True)
+        put_on_any(sent.span, {semconv.CONTEXT_REJECTED: True})
 
 
 def is_rejection(error: BaseException) -> bool:

@@ -23,6 +23,7 @@ from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import run_spans, spans
 from agent_otel.telemetry.setup import telemetry
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
@@ -262,7 +263,7 @@ class _Explanation:
             if unread is not None and not self._is_open():
                 self._out.payloads.unread(self._step.workflow, unread.paths)
             if self._span is not None and self._span.span.is_recording():
-                self._span.span.set_attributes(payload_analysis.attributes(breakdown, self._calls))
+                put_on_any(self._span.span, payload_analysis.attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:
                     self._forecast(self._span.span, breakdown.total_bytes - unread.pending, sum(unread.paths.values()))
         if self._span is not None:
@@ -291,7 +292,7 @@ class _Explanation:
             return
         left = turns_to_cap([size * read_bytes // known_bytes for size in track.sizes], cap.bytes)
         if left is not None:
-            span.set_attribute(semconv.PAYLOAD_TURNS_WITHOUT_UNREAD, left)
+            put_on_any(span, {semconv.PAYLOAD_TURNS_WITHOUT_UNREAD: left})
 
 
 def is_over_cap(step: Step, carried: Payload) -> bool:

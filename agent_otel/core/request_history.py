@@ -20,6 +20,8 @@ from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.preview import clean
+from agent_otel.telemetry.foreign_spans import add_event
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -303,11 +305,12 @@ def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelive
     out.metrics.lost(agent)
     span = trace.get_current_span()
     if span.is_recording():
-        span.set_attribute(semconv.HISTORY_IS_LOST, True)
+        attributes: dict[str, bool | list[str]] = {semconv.HISTORY_IS_LOST: True}
         if undelivered:
             ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
             names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
-            span.set_attribute(semconv.HISTORY_UNDELIVERED_CALLS, names)
+            attributes[semconv.HISTORY_UNDELIVERED_CALLS] = names
+        put_on_any(span, attributes)
 
 
 def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:
@@ -321,7 +324,7 @@ def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None
         return
     seen = set(before)
     if any(one.print not in seen for one in messages if is_summary(one)):
-        span.set_attribute(semconv.HISTORY_IS_SUMMARIZED, True)
+        put_on_any(span, {semconv.HISTORY_IS_SUMMARIZED: True})
 
 
 def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) -> None:
@@ -337,8 +340,8 @@ def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) ->
         }
         if dropped.has_task:
             attributes[semconv.TASK_IS_DROPPED] = True
-            span.set_attribute(semconv.TASK_IS_DROPPED, True)
-        span.add_event(semconv.HISTORY_DROPPED_EVENT, attributes)
+            put_on_any(span, {semconv.TASK_IS_DROPPED: True})
+        add_event(span, semconv.HISTORY_DROPPED_EVENT, attributes)
 
 
 def _same(before: SeenParts, now: SeenParts, *, continues: bool) -> int:
@@ -462,7 +465,7 @@ def tell(
         tool = (call.tool if call is not None else sized[change.at].part.name) if is_same_kind else None
         if tool:
             attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(tool)
-    span.set_attributes(attributes)
+    put_on_any(span, attributes)
 
 
 _MOST_PLACES = 8

@@ -9,6 +9,7 @@ from opentelemetry import trace
 from agent_otel import semconv, settings
 from agent_otel.core import execution_context
 from agent_otel.core.tool_visit import running
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,4 +97,4 @@ class SentRequest:
         if self.shares.texts.duplicate_bytes:
             found[semconv.CONTEXT_DUPLICATE_BYTES] = self.shares.texts.duplicate_bytes
         if found:
-            self.span.set_attributes(found)
+            put_on_any(self.span, found)

@@ -22,6 +22,7 @@ from agent_otel.core.request_parts import of_kind, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean
+from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -150,7 +151,7 @@ def _tell(out: Telemetry, change: SchemaChange) -> None:
     }
     span = trace.get_current_span()
     if span.is_recording():
-        span.add_event(semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **attributes})
+        add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **attributes})
     else:
         unshown[tool] = attributes
         _drop_first(unshown, _MOST_TOOLS)

@@ -36,6 +36,7 @@ from agent_otel.core.types import PRODUCED
 from agent_otel.core.unrecorded import Controlled, Unrecorded, unrecorded_in
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry import sdk_spans, setup, spans
+from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -265,19 +266,19 @@ def _write(record: ToolInvocation) -> None:
         return
     again, record.written = record.written, True
     if record.change is not None and not again:
-        record.span.span.add_event(semconv.SHAPE_CHANGED, record.change.attributes())
+        add_event(record.span.span, semconv.SHAPE_CHANGED, record.change.attributes())
     if tool_definitions.unshown and (schema := tool_definitions.unshown.pop(record.name, None)) is not None:
-        record.span.span.add_event(semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
+        add_event(record.span.span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
     if record.limit_reached is not None and not again:
         skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.limit_reached.limit}
-        record.span.span.add_event(semconv.TOOL_CALL_EVENT, skip)
+        add_event(record.span.span, semconv.TOOL_CALL_EVENT, skip)
     if record.waited is not None and not again:
         reason, seconds = record.waited
-        record.span.span.add_event(semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
+        add_event(record.span.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
     if record.is_answered and not again:
-        record.span.span.add_event(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
+        add_event(record.span.span, semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
     if record.denied is not None and not again:
-        record.span.span.add_event(semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
+        add_event(record.span.span, semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 

@@ -18,6 +18,8 @@ from agent_otel.core.remedy_hooks import applied, askipped, skipped
 from agent_otel.core.types import ToolCall
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.telemetry import setup
+from agent_otel.telemetry.foreign_spans import add_event
+from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -76,7 +78,7 @@ class Unrecorded(Controlled, Dispatch):
             self.place = around.place
             self._carry_on(unrecorded_in(around) or around)
             if self.call.mcp is not None and around.span is not None:
-                around.span.span.set_attributes(execution_context.mcp_attributes(self.call.mcp))
+                put_on_any(around.span.span, execution_context.mcp_attributes(self.call.mcp))
 
     def _carry_on(self, outer: Dispatch) -> None:
         """Find out if this is a further function of the call that runs around it, as an MCP client in a tool is."""
@@ -121,7 +123,7 @@ class Unrecorded(Controlled, Dispatch):
     def _show(self, event: str, attributes: dict[str, str]) -> None:
         opened = None if self.around is None else self.around.span
         span = trace.get_current_span() if opened is None else opened.span
-        span.add_event(event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
+        add_event(span, event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
         metrics = setup.telemetry().metrics
         if event == semconv.POLICY_DENIED_EVENT:
             metrics.denied(self.name, attributes[semconv.RULE], attributes[semconv.MODE])

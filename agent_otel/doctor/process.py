@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -53,6 +55,7 @@ def status_path(pid: int, environ: Mapping[str, str]) -> Path | None:
     return path if path.is_absolute() else (_PROCESSES / str(pid) / "cwd").resolve() / path
 
 
+_LONGEST_STATUS: Final = 4 * 1024 * 1024
 #: Fields that the file has in each version.
 _OF_STATUS: Final = frozenset(
     {"agent_otel", "pid", "python", "time", "integrations", "spans", "metrics", "warnings", "internal_errors"}
@@ -62,8 +65,10 @@ _OF_STATUS: Final = frozenset(
 def read_status(path: Path) -> dict[str, Any] | None:
     """Return a status; None where there is none."""
     try:
-        status = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123 - a descriptor
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            status = json.loads(file.read(_LONGEST_STATUS)) if is_file else None
+    except (OSError, ValueError, RecursionError):
         return None
     return status if isinstance(status, dict) and status.keys() >= _OF_STATUS else None
 

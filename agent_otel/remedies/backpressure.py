@@ -22,6 +22,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel.core import model_tokens
 from agent_otel.core.plain import dictionaries, fields, is_dict, text
+from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -266,7 +267,7 @@ class Backpressure:
         self._log(reason)
         out.metrics.waited(reason, seconds)
         if sent is not None and sent.span.is_recording():
-            sent.span.add_event(semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
+            add_event(sent.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
 
     def _log(self, reason: str) -> None:
         if reason == semconv.WAIT_TOKENS:

@@ -40,6 +40,17 @@ STEP_SPANS: Final = (
     "operationUUID",  # DBOS
     "dbos.operation.workflow_id",
 )
+#: Attributes of a call or a step, of which a span without room for them gets none.
+_USUAL: Final = 24
+#: Of so many attributes one stays free, because the owner may set more when its span ends.
+_OWNERS_SHARE: Final = 16
+#: Attributes that a span with little room gets first.
+_FIRST: Final = (
+    *(semconv.TOOL_NAME, semconv.RESULT_BYTES, semconv.RESULT_TRUNCATED, semconv.TRUNCATION_REASON),
+    *(semconv.TRUNCATION_LAYER, semconv.RESULT_DELIVERED_BYTES, semconv.RESULT_HANDED_BACK_BYTES, semconv.ERROR_TYPE),
+    *(semconv.ARGS_BYTES, semconv.ARGS_HASH, semconv.PAYLOAD_BYTES, semconv.PAYLOAD_CAP_BYTES),
+    *(semconv.PAYLOAD_UTILIZATION, semconv.PAYLOAD_TURNS_TO_CAP, semconv.RUNTIME, semconv.EXECUTION_ID),
+)
 # MLflow can share the program's provider: its module, and the variable that is false then. Its processors raise
 # ``KeyError`` when a span of MLflow starts below one that is open since before MLflow's first, and the agent fails.
 SHARING: Final = "mlflow.tracing"
@@ -77,6 +88,40 @@ def is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
 def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the attributes that the owner of a span has not set; the tool's description is the owner's."""
     return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
+
+
+def has_room(span: Span, attributes: int = _USUAL) -> bool:
+    """Return true unless so many more attributes would push out those of the span's owner."""
+    free = _free(span)
+    return free is None or free >= attributes
+
+
+def fitting(span: Span, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the attributes for which a span has room, the most important first; a full one pushes out its oldest."""
+    free = _free(span)
+    if free is not None and free < len(attributes):
+        kept = getattr(span, "attributes", None) or {}
+        ranked = sorted(attributes, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
+        chosen = [key for key in ranked if key not in kept][:free]
+        return {key: value for key, value in attributes.items() if key in kept or key in chosen}
+    return attributes
+
+
+def add_event(span: Span, name: str, attributes: Mapping[str, Any]) -> None:
+    """Add an event to a span that has room for it: a full one pushes out its oldest."""
+    events = getattr(span, "_events", None)
+    most = getattr(getattr(events, "_dq", None), "maxlen", None)
+    if most is None or len(events or ()) < most:
+        span.add_event(name, attributes)
+
+
+def _free(span: Span) -> int | None:
+    """Return the number of attributes that fit on a span, some of them its owner's; None without a limit."""
+    kept = getattr(span, "_attributes", None)
+    most = getattr(kept, "maxlen", None)
+    if type(most) is not int or kept is None:
+        return None
+    return max(0, most - most // _OWNERS_SHARE - len(kept))
 
 
 def take_back_error(span: Span, error_type: str) -> None:

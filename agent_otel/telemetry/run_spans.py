@@ -10,7 +10,7 @@ from opentelemetry.trace import INVALID_SPAN, SpanKind
 from agent_otel import semconv
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.spans import OpenSpan, exemplar_of
+from agent_otel.telemetry.spans import OpenSpan, exemplar_of, put_on_any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -49,8 +49,9 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
 
     ``around`` returns the parent and the links of the span where none is current.
     """
-    if mode != "own" and current is not INVALID_SPAN and foreign_spans.is_step_span(current, name):
-        current.set_attributes(attributes)
+    is_step = mode != "own" and current is not INVALID_SPAN and foreign_spans.is_step_span(current, name)
+    if is_step and (mode == "enrich" or foreign_spans.has_room(current)):
+        put_on_any(current, attributes)
         return OpenSpan(current, foreign=True)
     if foreign_spans.opens_none(mode, current):
         return None

@@ -283,10 +283,12 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
 
 
 def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
-    """Set attributes on a recording span that another instrumentation may have opened, with a class of its own."""
-    if isinstance(span, Light) or type(span).__module__ == SDK:
+    """Set attributes on a recording span that another instrumentation may have opened; a full span gets none."""
+    if not isinstance(span, Light):
+        attributes = foreign_spans.fitting(span, attributes)
+    if type(span).__module__ == SDK or isinstance(span, Light):
         put(span, attributes)
-    else:
+    elif attributes:
         span.set_attributes(attributes)
 
 
@@ -342,7 +344,7 @@ class OpenSpan:
             if error_type is not None and error_type.rpartition(".")[2] not in _CANCELLED:
                 own = getattr(self.span, "attributes", None) or {}
                 attributes = {**attributes, **foreign_spans.beside(own, {semconv.ERROR_TYPE: clean(error_type)})}
-            self.span.set_attributes(attributes)
+            put_on_any(self.span, attributes)
             return
         if error_type is not None:
             attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
@@ -390,8 +392,9 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     if mode != "own" and current is not INVALID_SPAN:
         # To read the attributes of a light span fills it.
         own = None if isinstance(current, Light) else foreign_spans.free_attributes(current)
-        if own is not None and (is_held or foreign_spans.is_span_of(current, own, name)):
-            current.set_attributes(foreign_spans.beside(own, attributes))
+        is_call = own is not None and (is_held or foreign_spans.is_span_of(current, own, name))
+        if own is not None and is_call and (mode == "enrich" or foreign_spans.has_room(current)):
+            put_on_any(current, foreign_spans.beside(own, attributes))
             return OpenSpan(current, foreign=True)
     if mode == "enrich" or (foreign_spans.SHARING in sys.modules and foreign_spans.opens_none(mode, current)):
         return None

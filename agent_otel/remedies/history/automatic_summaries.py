@@ -39,6 +39,7 @@ from agent_otel.remedies.history.trimmed_line import replaced, text_of, weight
 from agent_otel.remedies.history.trimming import is_placeholder
 from agent_otel.remedies.history.turns import Changes
 from agent_otel.remedies.limits import tokens
+from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -286,7 +287,7 @@ class _Visit:
             semconv.TOKENS_AFTER: self._tokens(),
             semconv.REMOVED_MESSAGES: plan.end - plan.first,
         }
-        trace.get_current_span().add_event(semconv.CONTEXT_SUMMARIZE, event)
+        add_event(trace.get_current_span(), semconv.CONTEXT_SUMMARIZE, event)
 
     def _use(self, kept: Kept) -> None:
         """Put a summary into the request."""

@@ -23,6 +23,7 @@ from agent_otel.remedies.history.summarizer import NoSummaryError
 from agent_otel.remedies.history.summary_plan import opening, units
 from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
+from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -180,7 +181,7 @@ def _tell(removed_bytes: int, old_messages: int) -> None:
 
     telemetry().metrics.removed(semconv.SUMMARIZE, max(removed_bytes, 0))
     event = {semconv.REMOVED_BYTES: removed_bytes, semconv.REMOVED_MESSAGES: old_messages}
-    trace.get_current_span().add_event(semconv.CONTEXT_SUMMARIZE, event)
+    add_event(trace.get_current_span(), semconv.CONTEXT_SUMMARIZE, event)
 
 
 def _text(message: Any) -> str:

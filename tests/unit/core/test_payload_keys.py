@@ -159,7 +159,7 @@ def test_what_is_remembered_of_schemas_is_bounded() -> None:
         deep = {"properties": {"inner": deep, "items": [deep, deep]}}
     tool_names.note_definitions([{"name": "deep", "parameters": deep}], 1)
     for number in range(10):
-        names = {f"{number}{key}": {} for key in range(2_000)}
+        names: dict[str, Any] = {f"{number}{key}": {} for key in range(2_000)}
         tool_names.note_definitions([{"name": "wide", "parameters": {"properties": names}}], 2 + number)
     assert 8_192 == len(object_kinds.declared)
 
