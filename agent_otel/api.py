@@ -182,7 +182,7 @@ def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
     core = _core()
     if core is None:
         return _unmeasured
-    core.observer.tool_names.declare(signatures.parameter_names(target))
+    core.observer.tool_names.note_parameters(signatures.parameter_names(target))
     wrapper: Wrapper = core.wrapping.wrapper_for(reader, target)
     return wrapper
 

@@ -91,40 +91,6 @@ def selected_datasource(model: Model) -> str | None:
     return None
 
 
-def differences(existing: Model, ours: Model) -> list[str]:
-    """Return the differences of an existing dashboard from ours, one line each: panels by title, then other parts."""
-    theirs, own = content(existing), content(ours)
-    found = _panel_differences(_panels(theirs), _panels(own))
-    rest = sorted({*theirs, *own} - {"panels"})
-    return found + [f"{key} differs" for key in rest if theirs.get(key) != own.get(key)]
-
-
-def _panel_differences(theirs: dict[str, Model], own: dict[str, Model]) -> list[str]:
-    lines = []
-    for key in [*own, *(key for key in theirs if key not in own)]:
-        mine, other = own.get(key), theirs.get(key)
-        title = (other or mine or {}).get("title") or f"number {key}"
-        if other is None:
-            lines.append(f"panel “{title}” is not there")
-        elif mine is None:
-            lines.append(f"panel “{title}” was added")
-        elif mine != other:
-            changed = sorted(name for name in {*mine, *other} if mine.get(name) != other.get(name))
-            lines.append(f"panel “{title}” differs in {', '.join(changed)}")
-    return lines
-
-
-def _panels(model: Model) -> dict[str, Model]:
-    """Return panels by id, including those in collapsed rows."""
-    found: dict[str, Model] = {}
-    for place, panel in enumerate(model.get("panels") or []):
-        inner = panel.get("panels") or []
-        for one in (panel, *inner):
-            own = {key: value for key, value in one.items() if key != "panels"} if one is panel else one
-            found[str(own.get("id", f"at {place}"))] = own
-    return found
-
-
 def _variables(model: Model) -> list[Model]:
     templating = model.get("templating")
     found = templating.get("list") if isinstance(templating, dict) else None

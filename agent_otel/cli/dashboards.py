@@ -286,11 +286,10 @@ def _compared(grafana: Grafana, step: Step, existing: Existing, wish: Wish, *, m
     pushed = dashboard_diff.mark(existing.model)
     untouched = theirs in {ours, pushed} or _saved_by_us_last(grafana, step, pushed)
     if not untouched:
-        told = tuple(dashboard_diff.differences(existing.model, step.model))
         if wish.overwrite:
-            return replace(step, action=REPLACED, why=told)
+            return replace(step, action=REPLACED)
         whose = "has been changed since it was pushed" if pushed else "was not put there by this command"
-        return replace(step, action=REFUSED, why=(f"it {whose}; --overwrite replaces it", *told))
+        return replace(step, action=REFUSED, why=(f"it {whose}; --overwrite replaces it",))
     selects = wish.datasource is not None and dashboard_diff.selected_datasource(existing.model) != wish.datasource[1]
     if ours not in {theirs, pushed} or selects:
         return step

@@ -20,7 +20,7 @@ from agent_otel.measure.breakdown.paths import ANY, OTHER
 from agent_otel.measure.object_kinds import declared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from agent_otel.measure.breakdown.report import Breakdown, Duplicate
 
@@ -43,28 +43,29 @@ def path(text: str) -> str:
 
 def shown(found: Breakdown) -> Breakdown:
     """Return a breakdown with the paths that may be shown; the bytes of paths that become equal are added up."""
-    paths: dict[str, int] = {}
-    for text, size in found.paths.items():
-        name = path(text)
-        paths[name] = paths.get(name, 0) + size
+    paths = _summed(found.paths)
     copies: dict[tuple[str, str], Duplicate] = {}
     for one in found.duplicates:
         pair = path(one.path), path(one.other_path)
         size = copies[pair].bytes + one.bytes if pair in copies else one.bytes
         copies[pair] = replace(one, path=pair[0], other_path=pair[1], bytes=size)
-    unread: dict[str, int] = {}
-    for text, size in (found.unread.paths if found.unread is not None else {}).items():
-        name = path(text)
-        unread[name] = unread.get(name, 0) + size
     largest = max((name for name in paths if name != OTHER), key=lambda name: paths[name], default="")
     return replace(
         found,
         paths=dict(sorted(paths.items(), key=lambda item: -item[1])),
         largest_path=largest,
         largest_path_bytes=paths.get(largest, 0),
-        unread=found.unread._replace(paths=unread) if found.unread is not None else None,
+        unread=found.unread._replace(paths=_summed(found.unread.paths)) if found.unread is not None else None,
         duplicates=tuple(sorted(copies.values(), key=lambda copy: -copy.bytes)),
     )
+
+
+def _summed(paths: Mapping[str, int]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for text, size in paths.items():
+        name = path(text)
+        sums[name] = sums.get(name, 0) + size
+    return sums
 
 
 def _is_shown(key: str) -> bool:

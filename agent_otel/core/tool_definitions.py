@@ -21,6 +21,7 @@ from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.request_parts import of_kind, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
+from agent_otel.measure.object_kinds import declare
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry.foreign_spans import add_event
 
@@ -178,6 +179,7 @@ def _add(found: dict[str, str], schema: dict[str, Any], path: str, root: dict[st
     for name, member in fields(schema.get("properties")).items():
         if len(found) >= _MOST_PATHS:
             return
+        declare((name,))
         at = f"{path}.{fold(name)}" if path else fold(name)
         inner = _resolved(fields(member), root)
         found[at] = _type_of(inner, root) + "!" * (name in needed)

@@ -6,8 +6,6 @@ it is the name of a tool that was seen.
 
 from __future__ import annotations
 
-from collections import deque
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.core.plain import fields, listed, text
@@ -15,7 +13,7 @@ from agent_otel.measure.object_kinds import declare
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _MOST: Final = 2_048
 _MOST_DEFINITIONS: Final = 1_024
@@ -23,8 +21,6 @@ _DEEPEST: Final = 3
 #: Where definitions of tools have what is named: OpenAI, Bedrock, Gemini, Mistral.
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
 
-#: Keywords of a schema whose values are data.
-_VALUES: Final = ("const", "default", "enum", "example", "examples")
 
 _seen: dict[str, None] = {}
 #: Names of tools that model requests have offered, where limits count calls.
@@ -68,6 +64,11 @@ def is_tool(name: str) -> bool:
     return name in _seen
 
 
+def note_parameters(names: Iterable[str]) -> None:
+    """Remember the parameters of a tool that is measured by hand: fields, which paths may show."""
+    declare(names)
+
+
 def note_offered(name: str) -> None:
     """Remember the name of a tool that a model request offers."""
     _offered[name] = None
@@ -89,7 +90,6 @@ def note_definitions(definitions: object, fingerprint: int) -> None:
         _drop_first(_definitions)
     for name, definition in definitions_in(definitions):
         note(name)
-        declare(_properties(definition))
         note_description(name, definition.get("description"))
 
 
@@ -114,21 +114,6 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
         for key in _INNER:
             if key in known:
                 yield from definitions_in(known[key], depth - 1)
-
-
-def _properties(schema: Any) -> Iterator[str]:
-    """Yield the names of the properties in a schema; values of its properties, such as defaults, are not read."""
-    waiting = deque([schema], maxlen=_MOST)
-    for _ in range(_MOST):
-        if not waiting:
-            return
-        for key, inner in islice(fields(waiting.popleft()).items(), _MOST):
-            if key == "properties":
-                members = dict(islice(fields(inner).items(), _MOST))
-                yield from members
-                waiting.extend(members.values())
-            elif key not in _VALUES:
-                waiting.extend(listed(inner)[:_MOST] or (inner,))
 
 
 def _drop_first(names: dict[Any, Any]) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pydantic
 import pytest
 
 from agent_otel import settings
-from agent_otel.core import payload_keys, tool_definitions, tool_names
+from agent_otel.core import payload_keys, tool_definitions
 from agent_otel.measure import object_kinds
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks, breakdown_object
 from agent_otel.settings import Settings
@@ -38,7 +38,7 @@ CANARIES = (
 @pytest.fixture(autouse=True)
 def _nothing_seen_yet() -> None:
     object_kinds.declared.clear()
-    tool_names.reset()
+    tool_definitions.definitions.reset()
 
 
 @pytest.fixture
@@ -139,12 +139,12 @@ def test_names_of_schemas_are_shown() -> None:
             {"name": "claims", "input_schema": SCHEMA},
             {"toolSpec": {"name": "claims", "inputSchema": {"json": SCHEMA}}},
             {"functionDeclarations": [{"name": "claims", "parametersJsonSchema": SCHEMA}]},
-            {"name": "claims", "inputSchema": SCHEMA, "outputSchema": {"properties": {"amount_due": {}}}},
+            {"name": "claims", "inputSchema": SCHEMA},
         )
     ):
         object_kinds.declared.clear()
         assert {"*": 7} == shown(named).paths
-        tool_names.note_definitions([definition], number)
+        tool_definitions.definitions.compare((number,), [definition], number)
         assert {"levy": 1, "surcharge": 1, "line_of_business": 1, "*": 4} == shown(named).paths
     object_kinds.declared.clear()
     assert {"levy": 1, "lineOfBusiness": 3, "claimant_id": 3, "*": 3} == shown(Claim(jane_doe="x")).paths  # type: ignore[call-arg]
@@ -154,14 +154,10 @@ def test_names_of_schemas_are_shown() -> None:
 
 
 def test_what_is_remembered_of_schemas_is_bounded() -> None:
-    deep: dict[str, Any] = {}
-    for _ in range(2_000):
-        deep = {"properties": {"inner": deep, "items": [deep, deep]}}
-    tool_names.note_definitions([{"name": "deep", "parameters": deep}], 1)
-    for number in range(10):
-        names: dict[str, Any] = {f"{number}{key}": {} for key in range(2_000)}
-        tool_names.note_definitions([{"name": "wide", "parameters": {"properties": names}}], 2 + number)
+    for number in range(100):
+        object_kinds.declare(f"{number}_{name}" for name in range(100))
     assert 8_192 == len(object_kinds.declared)
+    assert "99_99" in object_kinds.declared
 
 
 def test_paths_that_read_alike_are_added_up() -> None:

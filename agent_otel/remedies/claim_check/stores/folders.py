@@ -22,13 +22,12 @@ if TYPE_CHECKING:
 OWN: Final = "agent-otel-claims-v1"
 
 #: Folders of the system, and those in which users and programs have folders of their own.
-_SYSTEM: Final = frozenset({"bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys"})
+_SYSTEM: Final = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys"))
 _SHARED: Final = frozenset(
-    (
-        *("/", "/Users", "/dev", "/dev/shm", "/home", "/media", "/mnt", "/opt", "/private", "/private/tmp", "/run"),  # noqa: S108 - these are refused
-        *("/run/lock", "/run/shm", "/run/user", "/srv", "/tmp", "/usr", "/usr/local", "/usr/share", "/var"),  # noqa: S108
-        *("/var/cache", "/var/lib", "/var/local", "/var/log", "/var/spool", "/var/tmp"),  # noqa: S108
-    )
+    """
+    / /Users /dev /dev/shm /home /media /mnt /opt /private /private/tmp /run /run/lock /run/shm /run/user /srv /tmp /usr
+    /usr/local /usr/share /var /var/cache /var/lib /var/local /var/log /var/spool /var/tmp
+    """.split()  # noqa: SIM905 - to be read as a list of paths
 )
 
 _SHARD: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
