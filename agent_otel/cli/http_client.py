@@ -116,7 +116,7 @@ class Server:
             if len(content) > MOST_BYTES or time.monotonic() > end:
                 most = f"{MOST_BYTES:,} bytes or for {MOST_SECONDS:.0f} seconds"
                 raise Failure(f"{self.name} at {self.url} answers with more than {most}")
-        kept = [(name, value) for name, value in answer.headers.multi_items() if name.lower() in _KEPT]
+        kept = {name: answer.headers[name] for name in _KEPT if name in answer.headers}
         return httpx.Response(answer.status_code, headers=kept, content=bytes(content), request=answer.request)
 
     def json(

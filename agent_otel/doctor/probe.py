@@ -76,18 +76,11 @@ def collect() -> dict[str, Any]:
 
 
 def _secrets() -> list[str]:
-    """Return the headers of the exporters, and the users and passwords of their addresses, the longest first."""
-    from urllib.parse import unquote  # noqa: PLC0415
-
-    texts = []
-    for variable, value in os.environ.items():
-        if variable.startswith("OTEL_") and variable.endswith("_HEADERS"):
-            headers = [header.partition("=")[2].strip() for header in value.split(",")]
-            texts += [*headers, *(header.rpartition(" ")[2] for header in headers)]
-        elif variable.startswith("OTEL_") and "@" in value:
-            texts += value.rpartition("@")[0].rpartition("//")[2].split(":", 1)
-    texts += [unquote(text) for text in texts]
-    return sorted({text for text in texts if len(text) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    """Return the values of the exporters' headers, and without their schemes such as ``Bearer``, the longest first."""
+    lists = [value.split(",") for name, value in os.environ.items() if name.startswith("OTEL_") and "_HEADERS" in name]
+    values = [header.partition("=")[2].strip() for headers in lists for header in headers]
+    values += [value.rpartition(" ")[2] for value in values]
+    return sorted((value for value in values if len(value) >= _SHORTEST_SECRET), key=len, reverse=True)
 
 
 def _without(secrets: list[str], facts: Any) -> Any:

@@ -48,8 +48,7 @@ _OWNERS_SHARE: Final = 16
 _FIRST: Final = (
     *(semconv.TOOL_NAME, semconv.RESULT_BYTES, semconv.RESULT_TRUNCATED, semconv.TRUNCATION_REASON),
     *(semconv.TRUNCATION_LAYER, semconv.RESULT_DELIVERED_BYTES, semconv.RESULT_HANDED_BACK_BYTES, semconv.ERROR_TYPE),
-    *(semconv.ARGS_BYTES, semconv.ARGS_HASH, semconv.PAYLOAD_BYTES, semconv.PAYLOAD_CAP_BYTES),
-    *(semconv.PAYLOAD_UTILIZATION, semconv.PAYLOAD_TURNS_TO_CAP, semconv.RUNTIME, semconv.EXECUTION_ID),
+    *(semconv.ARGS_BYTES, semconv.PAYLOAD_BYTES, semconv.PAYLOAD_UTILIZATION),
 )
 # MLflow can share the program's provider: its module, and the variable that is false then. Its processors raise
 # ``KeyError`` when a span of MLflow starts below one that is open since before MLflow's first, and the agent fails.
@@ -90,21 +89,20 @@ def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in attributes.items() if key not in own and key != semconv.TOOL_DESCRIPTION}
 
 
-def has_room(span: Span, attributes: int = _USUAL) -> bool:
-    """Return true unless so many more attributes would push out those of the span's owner."""
-    free = _free(span)
-    return free is None or free >= attributes
+def has_room(span: Span) -> bool:
+    """Return true unless the attributes of a call or a step would push out those of the span's owner."""
+    return _free(span) >= _USUAL
 
 
 def fitting(span: Span, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the attributes for which a span has room, the most important first; a full one pushes out its oldest."""
     free = _free(span)
-    if free is not None and free < len(attributes):
-        kept = getattr(span, "attributes", None) or {}
-        ranked = sorted(attributes, key=lambda key: _FIRST.index(key) if key in _FIRST else len(_FIRST))
-        chosen = [key for key in ranked if key not in kept][:free]
-        return {key: value for key, value in attributes.items() if key in kept or key in chosen}
-    return attributes
+    if free >= len(attributes):
+        return attributes
+    kept = getattr(span, "attributes", None) or {}
+    new = [key for key in (*_FIRST, *attributes) if key in attributes and key not in kept]
+    left_out = attributes.keys() - kept.keys() - set(list(dict.fromkeys(new))[:free])
+    return {key: value for key, value in attributes.items() if key not in left_out}
 
 
 def add_event(span: Span, name: str, attributes: Mapping[str, Any]) -> None:
@@ -115,12 +113,12 @@ def add_event(span: Span, name: str, attributes: Mapping[str, Any]) -> None:
         span.add_event(name, attributes)
 
 
-def _free(span: Span) -> int | None:
-    """Return the number of attributes that fit on a span, some of them its owner's; None without a limit."""
+def _free(span: Span) -> int:
+    """Return the number of attributes of ours that fit on a span; very many without a limit."""
     kept = getattr(span, "_attributes", None)
     most = getattr(kept, "maxlen", None)
     if type(most) is not int or kept is None:
-        return None
+        return sys.maxsize
     return max(0, most - most // _OWNERS_SHARE - len(kept))
 
 

@@ -6,7 +6,6 @@ One daemon thread writes it at first use and then every ten seconds.
 from __future__ import annotations
 
 import contextlib
-import errno
 import json
 import os
 import platform
@@ -59,10 +58,10 @@ class StatusFile:
                     self._replace(folder, path.name)
                 else:
                     _say(path, "is not a status: it is left alone, and nothing is written")
+        except NotADirectoryError:  # so says the system of a link that is not followed
+            _say(path, "cannot be written: a folder of its path is a link or no folder")
         except OSError as error:
-            is_link = error.errno in (errno.ELOOP, errno.ENOTDIR)
-            why = "a folder of its path is a link or no folder" if is_link else os.strerror(error.errno or 0)
-            _say(path, f"cannot be written: {why}")
+            _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
 
     def _replace(self, folder: int, name: str) -> None:
         status = {

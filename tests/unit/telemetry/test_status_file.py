@@ -14,6 +14,7 @@ from agent_otel.doctor import process
 from agent_otel.telemetry.status_file import StatusFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -54,14 +55,15 @@ def test_what_is_no_status_is_left_alone(tmp_path: Path) -> None:
         errors._said.clear()
         assert content == path.read_text()
     path.unlink()
-    for make in (
+    kinds: tuple[Callable[[], object], ...] = (
         lambda: path.symlink_to(elsewhere / "status"),
         lambda: path.symlink_to(elsewhere / "nothing"),
         lambda: path.symlink_to("/dev/zero"),
         lambda: os.mkfifo(path),
         path.mkdir,
         lambda: os.mknod(path, stat.S_IFCHR | 0o600, os.makedev(1, 5)),
-    ):
+    )
+    for make in kinds:
         try:
             make()
         except PermissionError:  # a device, where that is not allowed
