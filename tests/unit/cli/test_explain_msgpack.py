@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgpack import ExtType, packb  # type: ignore[import-untyped]
 
 from agent_otel.explain import langgraph_file
-from agent_otel.explain.msgpack_text import json_text
+from agent_otel.explain.langgraph_file import json_text
 from tests.rows import each_row
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import explained
