@@ -39,6 +39,35 @@ def test_text_has_its_utf8_length(text: str) -> None:
     assert Size(expected, exact=True) == size(text)
 
 
+@each_row(
+    ("value", "expected"),
+    [
+        ({"ok": False}, 12),
+        ({"ok": True}, 11),
+        ({"ok": None}, 11),
+        ({"n": -7}, 8),
+        ({"a": 1, "b": "x"}, 15),
+        ({"a": 1, "b": False, "c": "x"}, 25),
+        ({"é": 1}, 8),
+        ({"k": "é"}, 10),
+        ({"k": '"'}, 10),
+        ({"k": "x" * 4097}, 4105),
+        ({"k": 10**18}, 25),
+        ({}, 2),
+    ],
+)
+def test_a_few_plain_values_are_counted_by_hand(value: dict[str, object], expected: int) -> None:
+    for found in (size(value), json_size(value), size([value, value]), json_size({"in": value})):
+        assert found.exact
+    assert expected == size(value).bytes == json_size(value).bytes
+    assert (2 * expected + 3, expected + 7) == (size([value, value]).bytes, json_size({"in": value}).bytes)
+
+
+def test_a_few_plain_values_count_in_the_budget() -> None:
+    assert Size(len('{"a":}'), exact=False) == size({"a": 1}, 1)
+    assert Size(len('{"a":1}'), exact=True) == size({"a": 1}, 2)
+
+
 @each_row("text", [*TEXTS, *(text * 2_100 for text in TEXTS), *(text * 70_000 for text in TEXTS)])
 def test_text_inside_a_structure_has_quotes_and_escapes(text: str) -> None:
     assert compact(text) == quoted_bytes(text)

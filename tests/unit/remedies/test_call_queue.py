@@ -209,6 +209,36 @@ def test_a_call_that_an_interrupt_tore_off_makes_room() -> None:
 
 
 @pytest.mark.usefixtures("one_at_a_time")
+def test_a_call_that_has_ended_makes_room_although_something_keeps_it() -> None:
+    with agent_otel.execution("queue-kept"), ThreadPoolExecutor(1) as pool:
+        visit = handler.enter_tool(READ, Invocation(ToolCall("work", {}, "call_1"), (), {}))
+        assert isinstance(visit, handler.Visit)
+        visit.take_turn()
+        with visit:
+            pass
+        following = pool.submit(contextvars.copy_context().run, tool(int), 2)
+        try:
+            assert following.result(PATIENCE) == 2
+        finally:
+            del visit
+            gc.collect()  # lets the thread end where the slot was never released
+
+
+def test_a_slot_that_nothing_keeps_is_free_again() -> None:
+    queue, call = CallQueue(1), made(InMemoryMetricReader(), "queue-dropped")
+    slots, taken = queue._of(call, None), queue.take(call, None)
+    waiter = slots.ask()
+    assert (taken is None, waiter.done()) == (False, False)
+    del taken
+    gc.collect()
+    assert waiter.done()
+    waiter.result().release()
+    waiter.result().release()  # a second time is nothing
+    asked = [slots.ask() for _ in range(2)]
+    assert [each.done() for each in asked] == [True, False]
+
+
+@pytest.mark.usefixtures("one_at_a_time")
 def test_a_sync_call_in_the_thread_of_an_event_loop_does_not_block_it() -> None:
     async def work(number: int, go: asyncio.Event) -> int:
         await go.wait()

@@ -84,6 +84,16 @@ def test_the_oldest_executions_are_forgotten() -> None:
     assert found.enter("10000", "thread") == LimitReached("tool_calls", 1)
 
 
+def test_the_execution_that_was_idle_longest_is_forgotten() -> None:
+    found = chosen(max_tool_calls=2, max_conversation_tool_calls=10)
+    for number in range(10_000):
+        found.enter(str(number), str(number))
+    assert found.enter("0", "0") is None  # the oldest, in use again
+    found.enter("new", "new")
+    assert found.enter("0", "0") == LimitReached("tool_calls", 2)
+    assert [found.enter("1", "1") for _ in range(3)] == [None, None, LimitReached("tool_calls", 2)]
+
+
 @pytest.mark.usefixtures("set_variables")
 @pytest.mark.shows("002.token_estimate")
 def test_tokens_are_estimated_or_counted_by_the_program() -> None:
@@ -133,6 +143,10 @@ def test_a_call_that_an_adapter_has_counted_is_known_by_its_id_and_where_that_ha
     assert [found.is_recorded("a", *call, by_name=False) for call in known] == [True, False, False]
     assert [found.is_recorded("a", *call, by_name=True) for call in known] == [True, True, True]
     assert not found.is_recorded("b", "call_1", "fetch", by_name=True)
+    # An id that is the name of a tool is the id of another call, and so the other way round.
+    assert not any(found.is_recorded("a", each, None, by_name=True) for each in ("fetch", "wide"))
+    assert not any(found.is_recorded("a", each, "other", by_name=True) for each in ("fetch", "wide"))
+    assert not found.is_recorded("a", None, "call_1", by_name=True)
     assert [found.is_recorded(each, None, None, by_name=True) for each in ("a", "b")] == [True, False]
 
 
