@@ -22,11 +22,15 @@ if TYPE_CHECKING:
 OWN: Final = "agent-otel-claims-v1"
 
 #: Folders of the system, and those in which users and programs have folders of their own.
-_SYSTEM: Final = frozenset(("bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys"))
+_SYSTEM: Final = tuple(
+    """
+    /bin/ /boot/ /etc/ /lib/ /lib32/ /lib64/ /private/etc/ /proc/ /sbin/ /sys/ /usr/bin/ /usr/lib /usr/sbin/
+    """.split()  # noqa: SIM905 - as below
+)
 _SHARED: Final = frozenset(
     """
     / /Users /dev /dev/shm /home /media /mnt /opt /private /private/tmp /run /run/lock /run/shm /run/user /srv /tmp /usr
-    /usr/local /usr/share /var /var/cache /var/lib /var/local /var/log /var/spool /var/tmp
+    /usr/local /usr/share /var /var/cache /var/lib /var/local /var/log /var/mail /var/spool /var/tmp
     """.split()  # noqa: SIM905 - to be read as a list of paths
 )
 
@@ -40,7 +44,7 @@ _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_C
 def refuse_shared(given: Path) -> None:
     """Raise StoreError for a folder of the system, and for one that users and programs share."""
     path = os.path.realpath(given)
-    if path in _SHARED or not _SYSTEM.isdisjoint(path.split("/", 2)[1:2]):
+    if path in _SHARED or f"{path}/".startswith(_SYSTEM):
         raise StoreError("files: others use this folder too; name a sub-folder, as in file:///var/lib/agent/results")
 
 

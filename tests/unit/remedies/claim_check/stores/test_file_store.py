@@ -153,7 +153,7 @@ def test_folders_that_may_not_be_read_end_no_sweep() -> None:
         from pathlib import Path
         from agent_otel.remedies.claim_check.stores import files
         from agent_otel.remedies.claim_check.stores.folders import OWN
-        from agent_otel.remedies.claim_check.stores.framing import frame
+        from agent_otel.remedies.claim_check.stores.base import frame
 
         given = Path(sys.argv[1])
         os.setuid(65534)
@@ -210,7 +210,15 @@ def test_a_folder_that_others_share_is_refused(tmp_path: Path) -> None:
     for url in (
         *("file:///tmp", "file:///tmp/", "file://localhost/tmp/.", "file:///tmp/../tmp", "file:////tmp", "file:/tmp"),
         *("file:///%74mp", (tmp_path / "link").as_uri(), "file:///var/tmp", "file:///dev/shm", "file:///"),
-        *("file:///etc", "file:///etc/agent", "file:///home", "file:///usr", "file:///proc/self", "file:///var/lib"),
+        *(
+            "file:///etc",
+            "file:///etc/agent",
+            "file:///home",
+            "file:///usr",
+            "file:///lib/agent",
+            "file:///proc/self",
+            "file:///var/lib",
+        ),
     ):
         with pytest.raises(StoreError, match="name a sub-folder, as in file:///"):
             open_store(url)
