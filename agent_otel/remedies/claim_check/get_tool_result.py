@@ -8,7 +8,6 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
@@ -40,8 +39,13 @@ _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _SUMMARIZED: Final = "SUMMARIZED"
 #: Characters that are split into lines in one step; other threads run between the steps.
 _SPLIT: Final = 64 * 1024
+#: Characters in which the last line of these is looked for first.
+_TAIL: Final = 256
+#: Lines that are compared with a text one by one.
+_MOST_LINES: Final = 500_000
 
 _workers = Workers("reading-on", 2)
+
 
 # Selections of large results that a model pages through, so that not each page reads and searches the whole.
 
@@ -280,28 +284,43 @@ def _between(text: str, lines: str) -> str:
         raise ValueError(f"{lines!r} is no range of lines such as 120-180.")
     first = max(int(match[1]), 1)
     last = int(match[2]) if match[2] else first
-    return "\n".join(islice(_lines(text), first - 1, max(last, first - 1)))
+    found: list[str] = []
+    number = 1
+    for batch in _line_batches(text):
+        found += batch[max(first - number, 0) : max(last + 1 - number, 0)]
+        number += len(batch)
+        if number > last:
+            break
+    return "\n".join(found)
 
 
 def _matching(text: str, wanted: str) -> str:
     wanted = wanted.casefold()
-    found = (f"{number}: {line}" for number, line in enumerate(_lines(text), 1) if wanted in line.casefold())
+    found: list[str] = []
+    number, left = 1, _MOST_LINES
+    for batch in _line_batches(text):
+        if wanted in "\n".join(batch).casefold():
+            left -= len(batch)
+            if left < 0:
+                raise ValueError("The result has too many lines to search; ask for some of its lines with this text.")
+            found += [f"{at}: {line}" for at, line in enumerate(batch, number) if wanted in line.casefold()]
+        number += len(batch)
     return "\n".join(found)
 
 
-def _lines(text: str) -> Iterator[str]:
-    """Yield the lines of a text, with the line ends of ``str.splitlines``."""
+def _line_batches(text: str) -> Iterator[list[str]]:
+    """Yield the lines of a text, some at a time, with the line ends of ``str.splitlines``."""
     rest: list[str] = []  # joined once: a line may be the whole text
     for start in range(0, len(text), _SPLIT):
-        *lines, last = text[start : start + _SPLIT].splitlines(keepends=True)
-        if not lines:
-            rest.append(last)
-            continue
-        lines[0] = "".join((*rest, lines[0]))
-        for line in lines:
-            yield from line.splitlines()
-        rest = [last]
-    yield from "".join(rest).splitlines()
+        piece = text[start : start + _SPLIT]
+        last = piece[-_TAIL:].splitlines(keepends=True)[-1]
+        if len(last) == _TAIL:
+            last = piece.splitlines(keepends=True)[-1]
+        if len(last) < len(piece):
+            yield "".join((*rest, piece[: len(piece) - len(last)])).splitlines()
+            rest = []
+        rest.append(last)
+    yield "".join(rest).splitlines()
 
 
 def _error(message: str) -> dict[str, Any]:

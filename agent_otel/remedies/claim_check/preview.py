@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final
-
-from agent_otel.measure.breakdown.json_window import decode
 
 #: A string, up to the text's end if it is truncated, or a character between values.
 _MARK: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
@@ -17,14 +14,6 @@ _OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
 _DOCUMENT: Final = re.compile(
     r"""\s*[\[{]\s*(?:['"\[{}]|\]\s*$|-?\d[\d.eE+-]*\s*(?:,|\]\s*$)|(?:true|false|null)\b)""", re.MULTILINE
 )
-_BLANK: Final = re.compile(r"[ \t\n\r]*")
-_KEY: Final = re.compile(r'[ \t\n\r]*"[^"\\]*(?:\\.[^"\\]*)*"[ \t\n\r]*:')
-#: The beginning of a string without its end, in the messages of the decoder.
-_UNTERMINATED: Final = "Unterminated string"
-#: Characters of the longest constant, which may be truncated.
-_CONSTANT: Final = len("-Infinity")
-#: Containers, one inside of the other, that are decoded again from their beginning.
-_LEVELS: Final = 8
 #: Between the fields of a table's row.
 _DELIMITERS: Final = (",", ";", "\t")
 #: A quoted field of CSV, with its last quotation mark if the text has it.
@@ -117,57 +106,6 @@ def _markup_end(kept: str, earliest: int) -> int:
 
 def _element_end(kept: str, earliest: int, start: int = 0) -> int:
     """Return the end of the last element of the outermost container that has one from ``earliest`` on; -1 without."""
-    end = _decoded_end(kept, earliest, start)
-    return _marked_end(kept, earliest, start) if end < earliest else end
-
-
-def _decoded_end(kept: str, earliest: int, start: int) -> int:
-    """Return the same for JSON that is valid up to its truncated end, with the C decoder; -1 for other texts."""
-    at = start
-    for _ in range(_LEVELS):
-        opening = _BLANK.match(kept, at)
-        at = opening.end() if opening else at
-        is_object = kept.startswith("{", at)
-        if not is_object and not kept.startswith("[", at):
-            return -1
-        end, at = _last_element(kept, at + 1, is_object=is_object)
-        if at < 0:
-            return -1
-        if end >= earliest:
-            return end
-    return -1
-
-
-def _last_element(kept: str, at: int, *, is_object: bool) -> tuple[int, int]:
-    """Return the end of the last whole element from here on, and where the truncated one begins; -1 for no JSON."""
-    end = -1
-    while True:
-        if is_object:
-            key = _KEY.match(kept, at)
-            if key is None:
-                return end, at if _KEY.match(f'{kept}":', at) else -1
-            at = key.end()
-        blank = _BLANK.match(kept, at)
-        at = blank.end() if blank else at
-        try:
-            _, after = decode(kept, at)
-        except json.JSONDecodeError as error:
-            is_truncated = error.pos >= len(kept) - _CONSTANT or error.msg.startswith(_UNTERMINATED)
-            return end, at if is_truncated else -1
-        except (ValueError, RecursionError):
-            return end, -1
-        is_container = kept[after - 1] in "]}"
-        blank = _BLANK.match(kept, after)
-        behind = blank.end() if blank else after
-        if kept.startswith(",", behind):
-            end, at = behind, behind + 1
-        else:
-            # At the text's end, a number or constant may go on.
-            return (after if is_container else end), (at if behind == len(kept) else -1)
-
-
-def _marked_end(kept: str, earliest: int, start: int) -> int:
-    """Return the same for any text, with a step of the interpreter for each string and each sign of structure."""
     opening = kept[start : start + 3]
     mark = _PYTHON if "'" in opening else _MARK
     depth, ends = 0, [-1]

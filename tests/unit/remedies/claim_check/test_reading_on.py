@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sys
 import time
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -280,7 +282,7 @@ def test_of_json_that_is_cut_off_the_beginning_can_be_read() -> None:
 def test_lines_are_those_of_splitlines(text: str, split: int) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(get_tool_result, "_SPLIT", split)
-        assert list(get_tool_result._lines(text)) == text.splitlines()
+        assert list(chain.from_iterable(get_tool_result._line_batches(text))) == text.splitlines()
 
 
 def test_a_text_of_one_line_is_split_once() -> None:
@@ -295,8 +297,40 @@ def test_a_text_of_one_line_is_split_once() -> None:
     before = sys.getprofile()
     sys.setprofile(profile)
     try:
-        lines = list(get_tool_result._lines(text))
+        lines = list(chain.from_iterable(get_tool_result._line_batches(text)))
     finally:
         sys.setprofile(before)
     assert lines == [text]
-    assert split == 2 * len(text)  # in steps, and joined
+    assert split <= 2.1 * len(text)  # in steps, and joined
+
+
+def test_a_read_has_a_limit() -> None:
+    """The expected answers are those of a full search; beyond the limit they name the next action."""
+    by_path = "The result is too large to search by path; use lines or grep, or read it by its cursor."
+    by_line = "The result has too many lines to search; ask for some of its lines with this text."
+    numbers = "[" + ",".join(["12345"] * 600_000) + "]"
+    texts = json.dumps(["x" * 10, 'a"b'] * 300_000)
+    rows = json.dumps([{"id": number, "body": 'say "é"', "tags": ["a", "[b"]} for number in range(60_000)])
+    cases: list[tuple[str, str, str | None, str | None]] = [
+        (numbers, "[99999999]", None, "There is nothing at [99999999]; there is a list of 600000."),
+        (numbers, "[599999]", "12345", None),
+        (texts, "[99999999]", None, "There is nothing at [99999999]; there is a list of 600000."),
+        (texts, "[599999]", 'a"b', None),
+        (rows, "[59999].id", "59999", None),
+        (rows, "[60000].id", None, "There is nothing at [60000]; there is a list of 60000."),
+        ("[" + "[]," * 2_000_000 + "[]]", "[99999999]", None, by_path),
+        (json.dumps(['\\"' * 2_000_000]), "[1]", None, by_path),
+        ("[" * 2_000_000, "[0][0][0][0][0][0]", None, by_path),
+        (json.dumps(dict.fromkeys(map(str, range(500_000)))), "none", None, by_path),
+    ]
+    for text, path, expected, error in cases:
+        if error is None:
+            assert at_path(text, path) == expected
+        else:
+            with pytest.raises(ValueError, match=re.escape(error)):
+                at_path(text, path)
+    lines = "1\n" * 2_000_000
+    assert get_tool_result._between(lines + "last", "2000001") == "last"
+    assert get_tool_result._matching(lines + "last", "LAST") == "2000001: last"
+    with pytest.raises(ValueError, match=re.escape(by_line)):
+        get_tool_result._matching(lines, "1")
