@@ -345,15 +345,13 @@ class Contract:
         """Copying, pickling, inspecting, subclassing: see `tests.contract.likeness`."""
         assert runs.off["late"]["faces"] == []
 
-    def test_taking_out_restores_the_originals(self, runs: Runs) -> None:
+    def test_taking_out_restores_the_originals_and_it_can_be_put_in_again(self, runs: Runs) -> None:
         step = runs.off["taken out"]
         assert step["said"] == self.said(runs)
         assert step["same"]
         assert [span for span in step["spans"] if "tool.args_hash" in span["attributes"]] == []
-
-    def test_it_can_be_put_in_again(self, runs: Runs) -> None:
-        step = runs.off["again"]
-        assert len([span for span in step["spans"] if "tool.args_hash" in span["attributes"]]) == 1
+        again = [span for span in runs.off["again"]["spans"] if "tool.args_hash" in span["attributes"]]
+        assert len(again) == 1
 
     @each_row("place", CORE)
     def test_our_own_failure_is_not_the_tool_s(self, runs: Runs, place: str) -> None:
