@@ -15,7 +15,6 @@ from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolRead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-    from contextvars import Token
     from types import TracebackType
 
     from typing_extensions import Self
@@ -171,7 +170,7 @@ def _core() -> _Core | None:
     try:
         from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
         from agent_otel.integrations import preload, wrappers  # noqa: PLC0415
-    except Exception:  # installed without its dependencies
+    except errors.ours(Exception):  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
@@ -198,7 +197,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     block is recorded as the call's failure and propagates.
     """
 
-    __slots__ = ("_call", "_invocation", "_visit", "claim")
+    __slots__ = ("_call", "_invocation", "_undo", "_visit", "claim")
 
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
@@ -215,7 +214,9 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
             self._invocation = Invocation(self._call, (), {})
             self._visit = core.observer.enter_tool(_READER, self._invocation)
         if self._visit is not None:
-            self._visit.__enter__()
+            self._undo = errors.finishing(self._visit.close)
+            with errors.finishing(self._visit.close):
+                self._visit.__enter__()
         return self
 
     def refused(self) -> str | None:
@@ -286,7 +287,8 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if self._visit is not None:
-            self._visit.__exit__(kind, error, traceback)
+            with self._undo:
+                self._visit.__exit__(kind, error, traceback)
             self._visit = None
 
 
@@ -299,7 +301,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
     and bytes are recorded.
     """
 
-    __slots__ = ("_identity", "_token", "_visit")
+    __slots__ = ("_around", "_identity", "_undo", "_visit")
 
     def __init__(
         self,
@@ -310,33 +312,38 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         labels: Mapping[str, str] | None = None,
     ) -> None:
         self._identity = execution_context.identity(id, workflow, agent, labels)
-        self._token: Token[Identity | None] | None = None
         self._visit: NamedExecution | None = None
 
     def __enter__(self) -> Self:
-        around = execution_context.explicit.get()
+        around = self._around = execution_context.explicit.get()
         if around is not None and around.labels is not None:
             labels = {**around.labels, **(self._identity.labels or {})}
             self._identity = self._identity._replace(labels=labels)
-        self._token = execution_context.explicit.set(self._identity)
         core = _core() if env.active else None
         if core is not None:
             self._visit = core.named_execution.NamedExecution(self._identity)
-            self._visit.begin()
+        self._undo = errors.finishing(_leave, around, self._identity, self._visit)
+        with errors.finishing(_leave, around, self._identity, self._visit):
+            execution_context.explicit.set(self._identity)
+            if self._visit is not None:
+                self._visit.begin()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        token, self._token = self._token, None
-        if token is not None:
-            try:  # noqa: SIM105 - contextlib is not loaded yet
-                execution_context.explicit.reset(token)
-            except ValueError:
-                pass  # the block ends in another context than it began in; that context is no longer used
-        visit, self._visit = self._visit, None
-        if visit is not None:
-            visit.finish(error)
+        with self._undo:
+            _leave(self._around, self._identity, None)
+            if self._visit is not None:
+                self._visit.finish(error)
+
+
+def _leave(around: Identity | None, identity: Identity, visit: NamedExecution | None) -> None:
+    """Leave the context of an execution, unless this is another one; with a visit, do what its end has left out."""
+    if execution_context.explicit.get() is identity:
+        execution_context.explicit.set(around)
+    if visit is not None:
+        visit.close()
 
 
 def payload(  # noqa: PLR0913 - the fields of a payload

@@ -53,7 +53,7 @@ def run(work: Callable[[], object]) -> None:
 def _is_collecting() -> bool:
     try:
         return next(reversed(_phases)) == "start"
-    except RuntimeError:  # a collection began or ended between the two calls
+    except errors.ours(RuntimeError):  # a collection began or ended between the two calls
         return _is_collecting()
 
 
@@ -62,7 +62,7 @@ def run_due() -> None:
     while _due:
         try:
             work = _due.popleft()
-        except IndexError:  # another thread was faster
+        except errors.ours(IndexError):  # another thread was faster
             return
         errors.guarded("collected")(work)()
 

@@ -10,6 +10,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from agent_otel._internal import fork
+from agent_otel._internal.errors import ours
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class Job(Future[_T]):
             return
         try:
             result = call()
-        except Exception as error:
+        except ours(Exception) as error:
             self.set_exception(error)
         else:
             self.set_result(result)
@@ -122,6 +123,6 @@ def is_in_asyncio() -> bool:
     """Return true when the caller runs in an asyncio event loop, which can await a future of these threads."""
     try:
         asyncio.get_running_loop()
-    except RuntimeError:
+    except ours(RuntimeError):
         return False
     return True

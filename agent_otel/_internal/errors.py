@@ -1,7 +1,10 @@
-"""Error policy: a failure of this package never reaches the user's code.
+"""Error policy: a failure of this package never reaches the user's code, and no exception of the user's is swallowed.
 
 The user's call is always outside our ``try``. An internal failure is counted (``agent_otel.internal.errors``) and
 logged once per place. Tests replace ``handler`` with a function that raises.
+
+A signal handler, another thread or a greenlet's timeout may raise anywhere, so also inside our ``try``. Each ``except``
+clause therefore names its classes through `ours`, which is empty for such an exception.
 """
 
 from __future__ import annotations
@@ -9,19 +12,25 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import signal
 import sys
 from collections import Counter
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from opcode import opname
+from types import FunctionType, MethodType
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
-from agent_otel._internal.failures import class_name, traceback_of
+from agent_otel._internal.failures import arguments_of, class_name, classes_of, members_of, traceback_of
 from agent_otel._internal.patterns import pattern
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable
+    from types import FrameType
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_E = TypeVar("_E", bound=BaseException)
+_D = TypeVar("_D")
 
 _log = logging.getLogger("agent_otel")
 _said: set[str] = set()
@@ -90,8 +99,187 @@ def _masked_piece(piece: re.Match[str]) -> str:
 handler: Callable[[str], None] = _count_and_log
 
 
+#: Instructions that call nothing and raise nothing. Python runs signal handlers and raises other threads' exceptions
+#: after them, and after calls.
+_PAUSES: Final = frozenset(
+    {"JUMP_ABSOLUTE", "JUMP_BACKWARD", "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE"}
+)
+#: Instructions at which Python code itself raises, or at which a caller has thrown an exception into it.
+_RAISES: Final = frozenset(
+    {"JUMP_BACKWARD_NO_INTERRUPT", "RAISE_VARARGS", "RERAISE", "SEND", "THROWN", "YIELD_FROM", "YIELD_VALUE"}
+)
+#: Exceptions that functions in C raise without arguments: by class, and by the package of the class.
+_WITHOUT_ARGUMENTS: Final = (StopIteration, StopAsyncIteration, EOFError, MemoryError, RecursionError)
+_PACKAGES_WITHOUT_ARGUMENTS: Final = frozenset({"_queue", "asyncio", "cryptography"})
+_GREENLETS: Final = frozenset({"eventlet", "gevent", "greenlet"})
+_OPTIMIZED, _VARARGS = 1, 4  # flags of a code object: of a function, and of one that takes ``*args``
+#: Bytes of the code that compiled modules put in a traceback for a function of theirs: it only raises.
+_COMPILED = 6
+
+
+def ours(*kinds: type[_E]) -> tuple[type[_E], ...]:
+    """Return the classes of an ``except`` clause; return none where the exception being handled is foreign.
+
+    ``except ours(ValueError):`` costs nothing until something is raised. A foreign exception then leaves the block.
+    """
+    error = sys.exc_info()[1]
+    return () if error is not None and issubclass(type(error), kinds) and is_foreign(error) else kinds
+
+
+class suppressed:  # noqa: N801 - reads as a function, like contextlib.suppress
+    """A block that ends at exceptions of these classes, as with ``contextlib.suppress``; foreign ones leave it."""
+
+    __slots__ = ("_kinds", "_where")
+
+    def __init__(self, *kinds: type[BaseException], where: str | None = None) -> None:
+        self._kinds = kinds
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> bool:
+        if kind is None or not issubclass(kind, ours(*self._kinds)):
+            return False
+        if self._where is not None:
+            report_error(self._where)
+        return True
+
+
+def reported(where: str) -> suppressed:
+    """Return a block that ends at an exception of our code and reports it."""
+    return suppressed(Exception, where=where)
+
+
+class finishing(functools.partial[object]):  # noqa: N801 - as `suppressed`
+    """A block, around another one, that calls what closes it after an exception: an interrupt may end ``__exit__``.
+
+    A second interrupt may end this, too. Then the call is made when this is freed. After a whole end no code may run
+    there: Python swallows what a signal handler raises while an object is freed.
+    """
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is not None:
+            self()
+        self.discard()
+
+    def __del__(self) -> None:
+        self()
+
+    def discard(self) -> None:
+        """Leave the call out."""
+        self.__class__ = _Discarded  # type: ignore[assignment]
+
+
+class _Discarded(functools.partial[object]):
+    __slots__ = ()
+
+
+def attempt(function: Callable[..., _R], *arguments: Any, default: _D = None) -> _R | _D:  # type: ignore[assignment]
+    """Return what a function returns, or the default where it refuses the arguments, such as text that is not JSON."""
+    try:
+        return function(*arguments)
+    except ours(ValueError, TypeError, RecursionError):
+        return default
+
+
+def is_foreign(error: BaseException) -> bool:
+    """Return true for an exception that comes from outside of the code in a ``try`` block and of all that it called.
+
+    The traceback from the block on shows it:
+
+    - A signal handler (or a trace function) gets the frame that it interrupts as an argument. It may have been replaced
+      since. Where it has deleted its arguments, it is one of the installed handlers.
+    - An instruction that calls nothing and raises nothing, such as a jump, has raised or has called something.
+    - Another thread sets a class, of which Python makes an instance without arguments: no ``raise`` statement has been
+      executed, and functions in C give a reason.
+    - A timeout of gevent or eventlet is thrown into the switch between greenlets.
+    """
+    before: list[FrameType] = []
+    kind, step, instruction = type(error), traceback_of(error), ""
+    while step is not None:
+        instruction = _instruction(step.tb_frame, step.tb_lasti)
+        if instruction in _PAUSES and not issubclass(kind, RecursionError | MemoryError):
+            return True
+        if before and _is_handler(step.tb_frame, before):
+            return True
+        before.append(step.tb_frame)
+        step = step.tb_next
+    if not before or instruction in _RAISES:
+        return False
+    if _package(before[-1].f_globals.get("__name__")) in _GREENLETS:
+        # A socket's own timeout is thrown, too.
+        is_of_socket = issubclass(kind, TimeoutError) and arguments_of(error) == ("timed out",)
+        return not is_of_socket and _package(_member(kind, "__module__")) not in _GREENLETS
+    return instruction != "" and _is_set(kind, error)
+
+
+def _instruction(frame: FrameType, position: int) -> str:
+    """Return the name of the instruction at which a frame was left; an empty one for frames of compiled code."""
+    code = frame.f_code
+    bytecode = code.co_code
+    if not code.co_flags & _OPTIMIZED or (len(bytecode) <= _COMPILED and opname[bytecode[-2]] == "RAISE_VARARGS"):
+        return ""
+    if position < 0:  # Python 3.10, before the first instruction
+        return "JUMP_ABSOLUTE"
+    while opname[bytecode[position]] == "EXTENDED_ARG":
+        position += 2
+    name, argument = opname[bytecode[position]], bytecode[position + 1]
+    if name == "RESUME":  # at the start of a function, after a yield, or after an await
+        return ("JUMP_BACKWARD", "RESUME", "THROWN", "THROWN")[argument & 3]
+    return name
+
+
+def _is_handler(frame: FrameType, before: list[FrameType]) -> bool:
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS)
+    names, values = code.co_varnames[:count], frame.f_locals
+    for name in names:
+        value = values.get(name)
+        if any(each is known for each in (value if type(value) is tuple else (value,)) for known in before):
+            return True
+    return count > 1 and not all(map(values.__contains__, names)) and code in _handlers()
+
+
+def _handlers() -> list[object]:
+    """Return the code objects of the installed signal handlers."""
+    found: list[object] = []
+    for number in signal.valid_signals():
+        handler: object = signal.getsignal(number)
+        while type(handler) in {MethodType, functools.partial}:
+            handler = handler.__func__ if isinstance(handler, MethodType) else handler.func  # type: ignore[attr-defined]
+        called = handler if type(handler) is FunctionType else _member(type(handler), "__call__")
+        found.append(called.__code__ if isinstance(called, FunctionType) else None)
+    return found
+
+
+def _is_set(kind: type[BaseException], error: BaseException) -> bool:
+    """Return true for an instance that Python may have made of a class which another thread has set."""
+    if issubclass(kind, _WITHOUT_ARGUMENTS) or _package(_member(kind, "__module__")) in _PACKAGES_WITHOUT_ARGUMENTS:
+        return False
+    made = _member(kind, "__init__")
+    if not isinstance(made, FunctionType):
+        return not arguments_of(error)
+    code, defaults = made.__code__, made.__defaults__ or ()
+    has_no_other = not arguments_of(error) or not code.co_flags & _VARARGS
+    return code.co_argcount - len(defaults) <= 1 and has_no_other
+
+
+def _member(kind: type, name: str) -> object:
+    return next((members_of(owner)[name] for owner in classes_of(kind) if name in members_of(owner)), None)
+
+
+def _package(module: object) -> str:
+    return module.partition(".")[0] if type(module) is str else ""
+
+
 def report_error(where: str) -> None:
-    """Report the exception being handled; call this only inside ``except Exception``, never in a wider ``except``."""
+    """Report the exception being handled; call this only inside ``except ours(Exception)``, never in a wider one."""
     handler(where)
 
 
@@ -105,7 +293,7 @@ def warn_once(key: str, message: str, *, level: int = logging.WARNING) -> None:
         _warnings.append(message)
     try:
         _log.log(level, message)
-    except Exception:  # a logging handler or filter of the program raised
+    except ours(Exception):  # a logging handler or filter of the program raised
         errors["logging"] += 1
 
 
@@ -122,7 +310,7 @@ def guarded(where: str) -> Callable[[Callable[_P, _R]], Callable[_P, _R | None]]
         def call(*args: _P.args, **kwargs: _P.kwargs) -> _R | None:
             try:
                 return function(*args, **kwargs)
-            except Exception:
+            except ours(Exception):
                 report_error(where)
                 return None
 

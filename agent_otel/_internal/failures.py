@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # A metaclass may define attributes of the same names, and they would run its code.
 classes_of: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
-_members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
+members_of: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
 class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 # An exception's class may have properties of these names.
 arguments_of: Callable[[BaseException], tuple[Any, ...]] = vars(BaseException)["args"].__get__
@@ -47,11 +47,11 @@ def text_of(error: BaseException, limit: int, trusted: Collection[str] = ()) -> 
     of a package in ``trusted``.
     """
     arguments = arguments_of(error)
-    owner = next(cls for cls in classes_of(type(error)) if _members(cls).get("__str__") is not None)
-    module = _members(owner).get("__module__")
+    owner = next(cls for cls in classes_of(type(error)) if members_of(cls).get("__str__") is not None)
+    module = members_of(owner).get("__module__")
     if type(module) is str and module.partition(".")[0] in trusted:
         return str(error)[:limit]
-    made = _members(owner)["__str__"]
+    made = members_of(owner)["__str__"]
     parts = arguments
     if issubclass(type(error), OSError):
         parts = (*arguments, *(file(error) for file in _FILES))
@@ -70,9 +70,9 @@ def error_type(error: BaseException) -> str:
     """Return the conventions' ``error.type``: the class's ``_gen_ai_error_type``, else its qualified name."""
     kind = type(error)
     for owner in classes_of(kind):
-        own = _members(owner).get("_gen_ai_error_type")
+        own = members_of(owner).get("_gen_ai_error_type")
         if type(own) is str:
             return own
-    module = _members(kind).get("__module__", "builtins")
+    module = members_of(kind).get("__module__", "builtins")
     name = class_name(kind)
     return name if type(module) is not str or module == "builtins" else f"{module}.{name}"

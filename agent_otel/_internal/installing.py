@@ -10,6 +10,8 @@ import re
 import shlex
 from typing import Final
 
+from agent_otel._internal.errors import ours
+
 NAME: Final = "agent-otel"
 _EXTRA: Final = re.compile(r"extra == ['\"]([\w-]+)['\"]")
 _SELF: Final = re.compile(rf"{NAME}\[([\w,-]+)\]")
@@ -29,7 +31,7 @@ def requirements(extra: str) -> list[str]:
 
     try:
         declared = metadata.requires(NAME) or []
-    except metadata.PackageNotFoundError:  # on PYTHONPATH, without metadata
+    except ours(metadata.PackageNotFoundError):  # on PYTHONPATH, without metadata
         return []
     found: list[str] = []
     for line in declared:
@@ -51,7 +53,7 @@ def source() -> str:
 
     try:
         text = metadata.distribution(NAME).read_text("direct_url.json")
-    except metadata.PackageNotFoundError:
+    except ours(metadata.PackageNotFoundError):
         return NAME
     if not text:
         return NAME

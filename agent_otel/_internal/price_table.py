@@ -12,6 +12,8 @@ import json
 import sys
 from typing import Any, Final
 
+from agent_otel._internal.errors import ours
+
 _COUNT: Final = 1_000_000
 #: Beginnings of Bedrock's model ids: inference profiles by region, and vendors.
 _BEDROCK: Final = ("us", "eu", "apac", "global", "anthropic", "amazon", "meta", "mistral", "cohere", "deepseek", "ai21")
@@ -31,7 +33,7 @@ def read(model: str) -> dict[str, Any] | None:
     for name, provider in _candidates(model):
         try:
             owner, found = snapshot.find_provider_model(name, None, provider, None)
-        except LookupError:
+        except ours(LookupError):
             continue
         alone = dataclasses.replace(snapshot, providers=[dataclasses.replace(owner, models=[found])])
         return {"window": found.context_window, "tiers": _tiers(alone, name, provider)}
@@ -71,7 +73,7 @@ def _tiers(snapshot: Any, model: str, provider: str | None) -> list[list[float]]
             heard = price(input_tokens=count, **kept).input_price
             rates = (whole / count, cached / count, written / count, output / _COUNT, audio / count, spoken / _COUNT)
             tiers.append([start, *map(float, (*rates, heard / count))])
-    except Exception:  # a model with another kind of prices, such as for each request
+    except ours(Exception):  # a model with another kind of prices, such as for each request
         return []
     return tiers
 

@@ -12,6 +12,8 @@ import operator
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import ours
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -40,7 +42,7 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a function; empty for a callable without any, such as a partial one or a mock."""
     try:
         return _annotations(function)
-    except Exception:  # computing them is the program's code
+    except ours(Exception):  # computing them is the program's code
         return {}
 
 
@@ -48,7 +50,7 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of a function's parameters; empty for built-in functions without a signature."""
     try:
         return tuple(signature_of(function).parameters)
-    except Exception:  # computing annotations is the program's code
+    except ours(Exception):  # computing annotations is the program's code
         return ()
 
 

@@ -81,7 +81,7 @@ def retry_delay(seconds: float) -> float:
     try:
         reservation = _reservation()
         return seconds if reservation is None else reservation.delay(seconds)
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error("model_request.retry")
         return seconds
 

@@ -79,7 +79,7 @@ def _redacted(chosen: Settings, tool: str, attribute: str, text: str) -> str | N
     muting = switches.muted.set(True)  # what the function calls itself is no call of the agent
     try:
         made = redact(tool, attribute, text)
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _say(named, f"raised {errors.described(error)}")
         return None
     finally:
@@ -98,7 +98,7 @@ def _function(named: str) -> Callable[..., object] | None:
         return None
     try:
         return redactor(named)
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _absent.add(module)
         _say(named, f"cannot be imported ({type(error).__name__})")
         return None

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel import semconv
+from agent_otel._internal.errors import ours
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.telemetry.recording import recording
@@ -387,7 +388,7 @@ class Tokens:
         while self._waiting and not self._unpriced:
             try:
                 use = self._waiting.pop()
-            except IndexError:  # another thread was faster
+            except ours(IndexError):  # another thread was faster
                 return
             if self.cost is not None:
                 use(self.cost)

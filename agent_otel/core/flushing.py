@@ -11,6 +11,7 @@ from opentelemetry import metrics, trace
 
 from agent_otel._internal import collected
 from agent_otel._internal.daemon_pool import Workers
+from agent_otel._internal.errors import ours
 from agent_otel.core import payload_analysis
 from agent_otel.core.models import models
 from agent_otel.core.offered_tools import tool_sets
@@ -47,7 +48,7 @@ def _count_within(seconds: float) -> None:
     """Record what waits in memory, in a thread: a signal handler may have interrupted code that holds a lock of it."""
     try:
         _is_done(_workers.submit(_count), time.monotonic() + seconds)
-    except RuntimeError:  # an interpreter that exits starts no thread
+    except ours(RuntimeError):  # an interpreter that exits starts no thread
         _count()
 
 
@@ -61,7 +62,7 @@ def _is_done(job: Job[Any], until: float) -> bool:
     """Wait for a flush."""
     try:
         return job.result(max(0.0, until - time.monotonic())) is not False
-    except futures.TimeoutError:  # the built-in exception from Python 3.11 on
+    except ours(futures.TimeoutError):  # the built-in exception from Python 3.11 on
         job.cancel()
         return False
 

@@ -90,12 +90,10 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | Un
     visit = enter_tool(reader, invocation)
     if not isinstance(visit, Visit):
         return visit
-    try:
+    with errors.reported("tool_call.enter"):
         if not reader.events and result_remedies() is not None:
             setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
         return as_stream(visit)
-    except Exception:
-        errors.report_error("tool_call.enter")
     return Unrecorded(reader, visit.record.call, None)
 
 
@@ -108,42 +106,34 @@ def queues_calls() -> bool:
     return settings.current().dispatch_waits
 
 
+@errors.guarded("model_request")
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
     if not _measures():
         return None
-    try:
-        collected.run_due()
-        if reader.rewrite is not None:
-            _rewrite(reader, invocation)
-        request = reader.request(invocation)
-        if request is not None and reader.rewrite is None and not reader.outermost:
-            remedy_hooks.cannot_rewrite(reader.request.__module__)
-        if request is not None and request.continued:
-            remedy_hooks.keeps_earlier_turns()
-        return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
-    except Exception:
-        errors.report_error("model_request")
-        return None
+    collected.run_due()
+    if reader.rewrite is not None:
+        _rewrite(reader, invocation)
+    request = reader.request(invocation)
+    if request is not None and reader.rewrite is None and not reader.outermost:
+        remedy_hooks.cannot_rewrite(reader.request.__module__)
+    if request is not None and request.continued:
+        remedy_hooks.keeps_earlier_turns()
+    return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
 
 
+@errors.guarded("model_request.dialogue")
 def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | None:
     """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
-    try:
-        acting = dialogues()
-        return None if acting is None or not _measures() else acting.begin(reader, invocation)
-    except Exception:
-        errors.report_error("model_request.dialogue")
-        return None
+    acting = dialogues()
+    return None if acting is None or not _measures() else acting.begin(reader, invocation)
 
 
+@errors.guarded("model_request.rewrite")
 def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
-    try:
-        rewriting = request_remedies()
-        if rewriting is not None:
-            rewriting.rewrite(telemetry(), reader, invocation)
-    except Exception:
-        errors.report_error("model_request.rewrite")
+    rewriting = request_remedies()
+    if rewriting is not None:
+        rewriting.rewrite(telemetry(), reader, invocation)
 
 
 @errors.guarded("model_request")

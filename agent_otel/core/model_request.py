@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.backpressure import Backpressure, Sending
+    from agent_otel.core.backpressure import Backpressure
     from agent_otel.core.sent_request import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
@@ -38,8 +38,8 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_answers", "_asks", "_backpressure", "_flows", "_myself", "_out", "_passes"),
-        *("_reader", "_request", "_sending", "_taken", "_token", "_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("__weakref__", "_above", "_answers", "_around", "_asks", "_backpressure", "_flows", "_myself", "_out"),
+        *("_passes", "_reader", "_request", "_sending", "_taken", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
@@ -48,7 +48,6 @@ class ModelVisit:
         self._request: ModelRequest | None = None
         #: The request that was recorded, for the calls that its response shows.
         self._taken: ModelRequest | None = None
-        self._token: Token[weakref.ref[ModelVisit] | None] | None = None
         self.seen = False
         #: True from a stream's first item on: the request is sent, and no function inside a step has to know of it.
         self._flows = False
@@ -67,8 +66,8 @@ class ModelVisit:
         #: Answers of the response that have not ended yet.
         self._answers = request.answers
         self._backpressure: Backpressure | None = None
-        self._sending: Token[weakref.ref[Sending] | None] | None = None
         self._myself: weakref.ref[Any] = weakref.ref(self)
+        self._around, self._sending = _above.get(), sending.get()
         above = self._above = _running()
         if above is not None:
             above.seen = True
@@ -78,23 +77,19 @@ class ModelVisit:
         else:
             self._take(request)
 
+    @errors.guarded("model_request.wait")
     def take_turn(self) -> None:
         """Wait for the tokens of the request, before the block; the layer nearest to the provider takes them."""
-        try:
-            self._backpressure = acting = backpressure()
-            if acting is not None:
-                acting.before_request(self._out, self._model(), self.sent)
-        except Exception:
-            errors.report_error("model_request.wait")
+        self._backpressure = acting = backpressure()
+        if acting is not None:
+            acting.before_request(self._out, self._model(), self.sent)
 
     async def atake_turn(self) -> None:
         """Do the same as `take_turn` without blocking the event loop."""
-        try:
+        with errors.reported("model_request.wait"):
             self._backpressure = acting = backpressure()
             if acting is not None:
                 await acting.abefore_request(self._out, self._model(), self.sent)
-        except Exception:
-            errors.report_error("model_request.wait")
 
     @property
     def reservation(self) -> Reservation | None:
@@ -110,15 +105,17 @@ class ModelVisit:
 
     def __enter__(self) -> Self:
         if self._request is not None:
-            self._token = _above.set(self._myself)
+            self._around = _above.get()
+            _above.set(self._myself)
         if self._backpressure is not None or self._request is None:
-            self._sending = sending.set(self._myself)
+            self._sending = sending.get()
+            sending.set(self._myself)
         return self
 
     def advance(self, step: Callable[[], Any]) -> Any:
         """Take a stream's next step inside this visit, and read its item."""
         if not self._flows:
-            with self:
+            with errors.finishing(self.close), self:
                 item = step()
                 self.item(item)
                 return item
@@ -133,7 +130,7 @@ class ModelVisit:
             passes = self._passes
             if passes is not None and passes(item):
                 return item
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("model_request.response")
         self.item(item)
         return item
@@ -141,7 +138,7 @@ class ModelVisit:
     async def aadvance(self, step: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same as `advance` in an async stream."""
         if not self._flows:
-            with self:
+            with errors.finishing(self.close), self:
                 item = await step()
                 self.item(item)
                 return item
@@ -156,7 +153,7 @@ class ModelVisit:
             passes = self._passes
             if passes is not None and passes(item):
                 return item
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("model_request.response")
         self.item(item)
         return item
@@ -179,24 +176,20 @@ class ModelVisit:
         self._settle()
         self._request, self.seen, self._flows, self._passes = announced, False, False, None
 
+    @errors.guarded("model_request.response")
     def returned(self, value: Any) -> None:
         """Read a whole response: its tokens, and whether the model asks for a tool call."""
-        try:
-            self.item(value)
-            self._answered()
-            self._tell_usage()
-        except Exception:
-            errors.report_error("model_request.response")
+        self.item(value)
+        self._answered()
+        self._tell_usage()
 
     def watched(self, value: Any) -> Any:
         """Read a response and return it; a stream goes on with this visit around its steps."""
         self.returned(value)
-        try:
+        with errors.reported("model_request.response"):
             is_open = self.pending is not None or (self.sent is not None and not self.usage_is_told)
             if is_open and self._reader.watch is not None:
                 return self._reader.watch(value, self)
-        except Exception:
-            errors.report_error("model_request.response")
         return value
 
     def item(self, value: Any) -> None:
@@ -206,7 +199,7 @@ class ModelVisit:
             self._flows = self._request is None and self._backpressure is None
             reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage
             self._passes = reader.passes if self._flows and is_of_tokens and self.pending is None else None
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("model_request.response")
 
     def _read(self, value: Any) -> None:
@@ -267,41 +260,36 @@ class ModelVisit:
             if kind is not None and issubclass(kind, StopIteration | StopAsyncIteration):
                 self._answered()
                 self._ended()
-            if self._token is not None:
-                token, self._token = self._token, None
-                _reset(token)
-            if self._sending is not None:
-                token_of_sending, self._sending = self._sending, None
-                try:  # noqa: SIM105 - as `_reset`, in less time for each chunk of a stream
-                    sending.reset(token_of_sending)
-                except ValueError:
-                    pass
+            self.close()
             if self._request is not None:
                 self._settle()
             if error is not None:
                 self._failed(error)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("model_request")
+
+    def close(self) -> None:
+        """Leave the context; safe to repeat, and without effect in another context than the step began in."""
+        if _above.get() is self._myself:
+            _above.set(self._around)
+        if sending.get() is self._myself:
+            sending.set(self._sending)
 
     def _failed(self, error: BaseException | None) -> None:
         if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
             model_tokens.failed(self._out, self.sent, error)
 
+    @errors.guarded("model_request.response")
     def refused(self, error: Exception) -> None:
         """Record that the provider refused the request, with a response for which the client raises nothing."""
-        try:
-            self._failed(error)
-            self._is_told()
-        except Exception:
-            errors.report_error("model_request.response")
+        self._failed(error)
+        self._is_told()
 
+    @errors.guarded("model_request.response")
     def abandon(self) -> None:
         """Record the tokens of a stream that its consumer abandons, as far as it has come."""
-        try:
-            if self.sent is None or not self.sent.has_failed:
-                self._ended()
-        except Exception:
-            errors.report_error("model_request.response")
+        if self.sent is None or not self.sent.has_failed:
+            self._ended()
 
     def _settle(self) -> None:
         request, self._request = self._request, None
@@ -362,13 +350,6 @@ def around() -> ModelRequest:
     """Return the agent and the execution that the layers above the running code know."""
     above = _running()
     return ModelRequest(()) if above is None else above.lend(ModelRequest(()))
-
-
-def _reset(token: Token[Any]) -> None:
-    try:  # noqa: SIM105 - suppress() costs on every call
-        token.var.reset(token)
-    except ValueError:
-        pass  # the call ends in another context than it began in; that context is no longer used
 
 
 def _unread(parts: Iterable[RequestPart]) -> Iterable[RequestPart]:

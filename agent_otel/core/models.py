@@ -193,7 +193,7 @@ class Models:
     def _read(self, model: str) -> None:
         try:
             facts = read_facts(model)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("models.read")
             facts = ModelFacts(configured().get(model))
         with self._lock:

@@ -65,8 +65,13 @@ class NamedExecution:
         """
         exemplar = run_spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
-            self._span.leave(self._within, is_torn_off=error is not None)
+            self._span.leave()
         collected.run(functools.partial(self._record, _type_of(error), time.time_ns(), exemplar, error is not None))
+
+    def close(self) -> None:
+        """Do what an interrupt has left out of `finish`."""
+        if self._span is not None:
+            self._span.close()
 
     def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - as the others
         named = self._identity

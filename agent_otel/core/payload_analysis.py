@@ -163,14 +163,10 @@ def _analyse(slot: tuple[Any, Explanation] | None) -> float:
     started = time.perf_counter()
     data, explanation = slot
     found = None
-    try:
+    with errors.reported("analysis.text"):
         found = breakdown_text(data, explanation.tool_of, is_tool, explanation.held())
-    except Exception:
-        errors.report_error("analysis.text")
-    try:
+    with errors.reported("analysis.found"):
         explanation.found(found)
-    except Exception:
-        errors.report_error("analysis.found")
     return time.perf_counter() - started
 
 

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv, settings
+from agent_otel._internal.errors import ours
 from agent_otel.caps import payload_caps
 from agent_otel.settings import kinds as setting_kinds
 
@@ -69,7 +70,7 @@ def cap_for(runtime: str, boundary: str, version: str | None = None, variant: st
     key = (runtime, boundary, version, variant)
     try:
         return found[key]
-    except KeyError:
+    except ours(KeyError):
         if len(found) >= _MOST_FOUND:
             found.clear()
         held = found[key] = _look_up(runtime, boundary, version, variant)

@@ -9,6 +9,7 @@ from json import loads
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
+from agent_otel._internal.errors import attempt
 from agent_otel.core.execution_context import short
 from agent_otel.core.execution_state import REUSED, ReadTexts
 from agent_otel.core.executions import executions
@@ -64,11 +65,7 @@ def _texts(part: RequestPart) -> Iterator[str]:
     said = text(value) or ""
     yield said
     if part.part == semconv.TOOL_CALL_ARGUMENTS and len(said) >= _SHORTEST:
-        try:
-            value = loads(said)
-        except (ValueError, RecursionError):
-            return
-        yield from _inner(value)
+        yield from _inner(attempt(loads, said))
 
 
 def _inner(value: Any) -> Iterator[str]:

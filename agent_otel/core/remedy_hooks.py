@@ -78,7 +78,7 @@ def result_remedies() -> Any:
         return None
     try:
         return make_result_remedies(chosen)
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error("remedies")
         return None
 
@@ -169,7 +169,7 @@ def _act(where: str, default: Any, method: str, *args: object) -> Any:
         return default if acting is None else getattr(acting, method)(*args)
     except ToolDeniedError:
         raise
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error(where)
         return default
 
@@ -180,7 +180,7 @@ async def _aact(where: str, default: Any, method: str, *args: object) -> Any:
         return default if acting is None else await getattr(acting, method)(*args)
     except ToolDeniedError:
         raise
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error(where)
         return default
 

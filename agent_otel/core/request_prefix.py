@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel._internal.errors import ours
 from agent_otel.core import execution_context
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.executions import executions
@@ -340,7 +341,7 @@ def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
             return None
         try:
             found.append(_depth(sorts, lengths, keys, by_sort))
-        except ValueError:  # more digits than Python writes
+        except ours(ValueError):  # more digits than Python writes
             return None
         lengths, values = tuple(map(len, inner)), get_referents(*inner)
         # A dictionary whose keys are all texts refers to its values only.
@@ -379,7 +380,7 @@ def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> li
                 return None
             found.append(depth)
             keys, named = _keys(inner, one.sorts, lengths, named) if named else ((), 0)
-    except (TypeError, LookupError, ValueError):  # something else in the place of a text; as in `depths`
+    except ours(TypeError, LookupError, ValueError):  # something else in the place of a text; as in `depths`
         return None
     return found
 

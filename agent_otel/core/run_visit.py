@@ -5,8 +5,8 @@ A generator's run is current during its steps only. A run that goes on in a task
 
 from __future__ import annotations
 
-import functools
 import secrets
+import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
@@ -22,7 +22,6 @@ from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.tool_metrics import is_active
 
 if TYPE_CHECKING:
-    from contextvars import Token
     from types import TracebackType
 
     from opentelemetry.trace import Span
@@ -38,7 +37,7 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 class RunVisit:
     """A wrapped function that runs an agent, as a context manager around the user's call."""
 
-    __slots__ = ("__weakref__", "_is_paused", "_out", "_reader", "_span", "_token", "_within", "goes_on", "run")
+    __slots__ = ("__weakref__", "_around", "_is_paused", "_out", "_reader", "_span", "_within", "goes_on", "run")
 
     def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
         self._out = telemetry()
@@ -47,7 +46,7 @@ class RunVisit:
         self.goes_on = goes_on
         #: True when the run waits for an approval or an input, and will be resumed.
         self._is_paused = False
-        self._token: Token[Run | None] | None = None
+        self._around: Run | None = None
         agent = text_or_none(begun.agent)
         conversation, workflow = id_or_none(begun.conversation), text_or_none(begun.workflow)
         self.run = Run(secrets.token_hex(16), agent, conversation, self, workflow)
@@ -56,60 +55,57 @@ class RunVisit:
         self._span = None if is_traced else open_span(self._out, self._within, self.run)
 
     def __enter__(self) -> Self:
-        try:
-            self._token = execution_context.outermost.set(self.run)
+        with errors.reported("run.enter"):
+            self._around = execution_context.outermost.get()
+            execution_context.outermost.set(self.run)
             if self._span is not None:
-                self.run.let_go = functools.partial(self._span.let_go, self._within)
+                self.run.let_go = self._span.leave
                 self._span.attach()
-        except Exception:
-            errors.report_error("run.enter")
         return self
 
+    @errors.guarded("run.returned")
     def returned(self, value: Any) -> None:
         """Find the task in which the run goes on."""
         self.item(value)
-        try:
-            task = None if self._reader.goes_on is None else self._reader.goes_on(value)
-            if task is not None:
-                self.goes_on = True
-                task.add_done_callback(self._done)
-        except Exception:
-            errors.report_error("run.returned")
+        task = None if self._reader.goes_on is None else self._reader.goes_on(value)
+        if task is not None:
+            self.goes_on = True
+            task.add_done_callback(self._done)
 
     def watches(self, value: Any) -> bool:
         """Return true when the run goes on in the steps of this value, which the reader has put the visit around."""
-        try:
+        with errors.reported("run.watch"):
             if self._reader.watch is not None and self._reader.watch(value, self):
                 self.goes_on = True
-        except Exception:
-            errors.report_error("run.watch")
         return self.goes_on
 
+    @errors.guarded("run.finish")
     def _done(self, task: Any) -> None:
-        try:
-            self.finish(failures.error_type(error) if (error := _error_of(task)) is not None else None)
-        except Exception:
-            errors.report_error("run.finish")
+        self.finish(failures.error_type(error) if (error := _error_of(task)) is not None else None)
 
+    @errors.guarded("run.finish")
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
-            self._leave(is_torn_off=error is not None)
-            if not self.goes_on or error is not None:
-                self._finish(error)
-        except Exception:
-            errors.report_error("run.finish")
+        self._leave()
+        if not self.goes_on or error is not None:
+            self._finish(error)
 
-    def _leave(self, *, is_torn_off: bool) -> None:
+    def _leave(self) -> None:
+        """Leave the context; safe to repeat, and without effect in another context than the run began in."""
         if self._span is not None:
-            self._span.leave(self._within, is_torn_off=is_torn_off)
-        token, self._token = self._token, None
-        if token is not None:
-            try:  # noqa: SIM105 - suppress() costs on every step
-                execution_context.outermost.reset(token)
-            except ValueError:
-                pass  # the run ends in another context than it began in; that context is no longer used
+            self._span.leave()
+        if execution_context.outermost.get() is self.run:
+            execution_context.outermost.set(self._around)
+
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self._leave()
+        error = sys.exc_info()[1]
+        if error is not None and not self.run.is_over:
+            self.__exit__(type(error), error, None)
+        elif self._span is not None:
+            self._span.close()
 
     def _finish(self, error: BaseException | None) -> None:
         is_end = isinstance(error, _ENDS) or (self._reader.is_cancelled_at_end and not isinstance(error, Exception))
@@ -142,20 +138,16 @@ class RunVisit:
         """Return the context manager around the next step of a generator."""
         return self
 
+    @errors.guarded("run.item")
     def item(self, value: Any) -> None:
         """Read whether a result, or an item of a generator, pauses the run; other events are no results."""
-        try:
-            if self._reader.pauses is not None and self._reader.pauses(value):
-                self._is_paused = True
-        except Exception:
-            errors.report_error("run.item")
+        if self._reader.pauses is not None and self._reader.pauses(value):
+            self._is_paused = True
 
+    @errors.guarded("run.abandon")
     def abandon(self) -> None:
         """End the run of a generator that its consumer stopped reading."""
-        try:
-            self._finish(None)
-        except Exception:
-            errors.report_error("run.abandon")
+        self._finish(None)
 
     def _forget(self, run_id: str) -> None:
         """Count what no later call of this run follows up; its calls stay, because a resumed run delivers results."""
@@ -192,14 +184,11 @@ def enter_run_stream(reader: RunReader, invocation: Invocation) -> RunVisit | No
     return _enter(reader, invocation, is_stream=True)
 
 
+@errors.guarded("run.enter")
 def _enter(reader: RunReader, invocation: Invocation, *, is_stream: bool) -> RunVisit | None:
     if not switches.enabled or switches.muted.get():
         return None
-    try:
-        return None if is_suppressed() else begin(reader, reader.run(invocation), is_stream=is_stream)
-    except Exception:
-        errors.report_error("run.enter")
-        return None
+    return None if is_suppressed() else begin(reader, reader.run(invocation), is_stream=is_stream)
 
 
 def begin(reader: RunReader, begun: AgentRun | None, *, is_stream: bool = False) -> RunVisit | None:

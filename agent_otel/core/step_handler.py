@@ -22,16 +22,13 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Step, StepReader
 
 
+@errors.guarded("step.enter")
 def enter_step(reader: StepReader, invocation: Invocation) -> step_visit.WrappedStep | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
     if not switches.enabled or switches.muted.get():
         return None
-    try:
-        step = reader.step(invocation)
-        return None if step is None else step_visit.WrappedStep(reader, payloads.placed(step), invocation)
-    except Exception:
-        errors.report_error("step.enter")
-        return None
+    step = reader.step(invocation)
+    return None if step is None else step_visit.WrappedStep(reader, payloads.placed(step), invocation)
 
 
 @errors.guarded("step.enter")
@@ -87,10 +84,8 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
     message when it rejected the payload.
     """
     if switches.enabled:
-        try:
+        with errors.reported("payload"):
             step_visit.payload(payloads.placed(step), reading, started_ns, refused)
-        except Exception:
-            errors.report_error("payload")
 
 
 def current_step() -> Step | None:

@@ -22,7 +22,6 @@ from agent_otel.telemetry import run_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from contextvars import Token
     from types import TracebackType
 
     from typing_extensions import Self
@@ -38,7 +37,7 @@ class StepVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_token", "_unlabelled"),
+        *("__weakref__", "_around", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_unlabelled"),
         *("refused", "span", "step", "weighed"),
     )
 
@@ -47,7 +46,7 @@ class StepVisit:
         self._opened_by_handler = opened_by_handler
         self._started_ns = time.time_ns()
         self._carrier = execution_context.Carrier(step.execution, self, step.attempt, step.workflow)
-        self._token: Token[execution_context.Carrier | None] | None = None
+        self._around: execution_context.Carrier | None = None
         self.step = step
         self.span: spans.OpenSpan | None = None
         self.refused = False
@@ -57,7 +56,8 @@ class StepVisit:
 
     def begin(self, carried: Payload | None = None) -> None:
         """Make the step the one that runs in this context, and record its input."""
-        self._token = execution_context.runtime.set(self._carrier)
+        self._around = execution_context.runtime.get()
+        execution_context.runtime.set(self._carrier)
         if not self._opened_by_handler:
             self.open_span()
         if carried is not None:
@@ -94,7 +94,7 @@ class StepVisit:
             if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
                 self.span.write(self.weighed.attributes(), None, None)
             if self._carrier.let_go is None:
-                self._carrier.let_go = functools.partial(self.span.let_go, trace.get_current_span())
+                self._carrier.let_go = self.span.leave
             self.span.attach()
 
     def _describe(self, attributes: dict[str, Any]) -> None:
@@ -119,12 +119,8 @@ class StepVisit:
         """Leave the step's context when its own code has ended; its output may be read later, in another context."""
         if self.span is not None:
             self.span.detach()
-        token, self._token = self._token, None
-        if token is not None:
-            try:  # noqa: SIM105 - suppress() costs on every call
-                execution_context.runtime.reset(token)
-            except ValueError:
-                pass  # the step ends in another context than it began in; that context is no longer used
+        if execution_context.runtime.get() is self._carrier:
+            execution_context.runtime.set(self._around)
         self._carrier.is_over = True
 
     @errors.guarded("step.finish")
@@ -158,31 +154,31 @@ class WrappedStep(StepVisit):
         self._outcome: StepOutcome | None = None
 
     def __enter__(self) -> Self:
-        try:
+        with errors.reported("step.enter"):
             self.begin()
             carried = self._reader.carried(self._call)
             if carried is not None:
                 self.take_input(carried)
-        except Exception:
-            errors.report_error("step.enter")
         return self
 
+    @errors.guarded("step.outcome")
     def returned(self, value: Any) -> None:
         """Read the output of the step."""
-        try:
-            self._outcome = self._reader.outcome(self._call, value)
-        except Exception:
-            errors.report_error("step.outcome")
+        self._outcome = self._reader.outcome(self._call, value)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        try:
+        with errors.reported("step.finish"):
             if error is not None and self._outcome is None and self._reader.failed is not None:
                 self._outcome = self._reader.failed(error)
-        except Exception:
-            errors.report_error("step.finish")
         self.finish(self._outcome, failures.class_name(type(error)) if error is not None else None)
+
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self.leave()
+        if self.span is not None:
+            self.span.close()
 
 
 def _running() -> StepVisit | None:

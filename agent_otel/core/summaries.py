@@ -18,13 +18,10 @@ def is_on() -> bool:
     return remedy_hooks.summaries() is not None
 
 
+@errors.guarded("model_request.summarize")
 def begin(reader: ModelReader, invocation: Invocation) -> SummaryVisit | None:
     """Put an earlier summary into a request; return the visit that makes a new one, or None where none is needed."""
     if not switches.enabled or switches.muted.get():
         return None
-    try:
-        acting = remedy_hooks.summaries()
-        return None if acting is None or is_suppressed() else acting.begin(reader, invocation)
-    except Exception:
-        errors.report_error("model_request.summarize")
-        return None
+    acting = remedy_hooks.summaries()
+    return None if acting is None or is_suppressed() else acting.begin(reader, invocation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ from agent_otel.measure.truncation.detect import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Token
     from types import TracebackType
 
     from agent_otel.core.tool_invocation import ToolInvocation
@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 def as_stream(visit: Visit) -> StreamVisit:
     """Detach a call from the context and return its stream, which is current only during its steps."""
     record, reader = visit.record, visit.reader
-    if visit.token is not None:
-        current.reset(visit.token)
     if visit.opens_span and record.span is None:
         tool_visit.open_span(record, record.within if visit.is_outermost else None, attach=False)
-    if record.span is not None:
-        record.span.detach()
+    visit.leave()
     if reader.events:
         return EventVisit(record, reader, is_outermost=visit.is_outermost)
     return StreamVisit(record, reader)
@@ -60,18 +57,22 @@ class _Step:
     ) -> None:
         self._visit.leave(error)
 
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self._visit.leave(sys.exc_info()[1])
+
 
 class StreamVisit(Controlled):
     """A generator tool while it runs; `step` returns the context manager around each of its steps."""
 
-    __slots__ = ("_ends", "_token", "reader", "record")
+    __slots__ = ("_around", "_ends", "reader", "record")
     record: ToolInvocation
 
     def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
         self._ends = StreamEnds(0 if record.call.call_id is not None else record.out.settings.probe_bytes)
         self.record = record
         self.reader = reader
-        self._token: Token[ToolInvocation | None] | None = None
+        self._around: ToolInvocation | None = None
 
     def step(self) -> _Step:
         """Return the context manager around the next step."""
@@ -82,10 +83,11 @@ class StreamVisit(Controlled):
         try:
             if self.record.visit() is None:  # else this step runs inside a step of the outer function
                 self.record.visit = step
-            self._token = current.set(self.record)
+            self._around = current.get()
+            current.set(self.record)
             if self._span is not None and not self.record.finished:
                 self._span.attach()
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.step")
 
     @property
@@ -100,7 +102,7 @@ class StreamVisit(Controlled):
             if reading is not None:
                 _add(self.record, reading)
                 self._ends.add(reading.value)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.item")
 
     def leave(self, error: BaseException | None) -> None:
@@ -108,29 +110,26 @@ class StreamVisit(Controlled):
         try:
             # First the span, then the record: after an interrupt between the two, `running` still detects the call.
             if self._span is not None:
-                self._span.leave(self.record.within, is_torn_off=error is not None)
-            token, self._token = self._token, None
-            if token is not None:
-                try:  # noqa: SIM105 - suppress() costs on every step
-                    current.reset(token)
-                except ValueError:
-                    pass  # the step ends in another context than it began in; that context is no longer used
-            if error is not None and not self.record.finished:
+                self._span.leave()
+            if current.get() is self.record:
+                current.set(self._around)
+            if error is not None and self.record.finished:
+                if self._span is not None:
+                    self._span.close()
+            elif error is not None:
                 if not issubclass(type(error), StopIteration | StopAsyncIteration):
                     self.record.raise_(error, self.reader)
                 self._finish(complete=True)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.step")
 
+    @errors.guarded("tool_call.abandon")
     def abandon(self) -> None:
         """End the stream that its consumer stopped reading; the items so far are a lower bound of the result."""
-        try:
-            if not self.record.finished:
-                if self._span is not None:
-                    self._span.leave(self.record.within, is_torn_off=True)
-                self._finish(complete=False)
-        except Exception:
-            errors.report_error("tool_call.abandon")
+        if not self.record.finished:
+            if self._span is not None:
+                self._span.leave()
+            self._finish(complete=False)
 
     def _finish(self, *, complete: bool) -> None:
         record = self.record
@@ -179,7 +178,7 @@ class EventVisit(StreamVisit):
             reading = self.reader.result(value)
             if reading is not None:
                 self._last = reading
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.item")
 
     async def aremedied(self, value: Any, invocation: Invocation) -> Any:
@@ -189,7 +188,7 @@ class EventVisit(StreamVisit):
             if reading is not None:
                 self.record.read(self.reader.station, reading)
                 self._is_read = True
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.remedy")
             return value
         return value if reading is None else await aapplied(self.record, self.reader, reading.value, value, invocation)

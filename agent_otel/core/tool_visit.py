@@ -39,7 +39,6 @@ from agent_otel.telemetry import sdk_spans, setup, spans
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
-    from contextvars import Token
     from types import TracebackType
 
     from opentelemetry.trace import Span
@@ -63,7 +62,7 @@ def running() -> ToolInvocation | None:
         return record
     _current.set(None)
     if record.span is not None:
-        record.span.let_go(record.within)
+        record.span.leave()
     return None
 
 
@@ -79,7 +78,7 @@ class Visit(Controlled):
     It raises nothing itself, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot", "token")
+    __slots__ = ("__weakref__", "around", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot")
     record: ToolInvocation
 
     # Keywords would double the cost.
@@ -87,7 +86,7 @@ class Visit(Controlled):
         self.record = record
         self.reader = reader
         self.slot: Slot | None = None
-        self.token: Token[ToolInvocation | None] | None = None
+        self.around: ToolInvocation | None = None
         self.is_outermost = is_outermost
         self.opens_span = opens_span
         self.goes_on = False  # true when the function has returned a coroutine, around which this is entered again
@@ -97,21 +96,22 @@ class Visit(Controlled):
     def take_turn(self) -> None:
         """Wait where the execution has too many parallel calls, before the block or in it."""
         if self.is_outermost and self.slot is None:
-            self.slot = take_turn(self.record, enclosing(self.token))
+            self.slot = take_turn(self.record, enclosing(self))
 
     async def atake_turn(self) -> None:
         """Do the same as `take_turn` without blocking the event loop."""
         if self.is_outermost and self.slot is None:
-            self.slot = await atake_turn(self.record, enclosing(self.token))
+            self.slot = await atake_turn(self.record, enclosing(self))
 
     def __enter__(self) -> Self:
         # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.
         try:
             if self.is_outermost:
-                self.token = _current.set(self.record)
+                self.around = _current.get()
+                _current.set(self.record)
             if self.opens_span:
                 open_span(self.record, self.record.within if self.is_outermost else None)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.enter")
         return self
 
@@ -128,7 +128,7 @@ class Visit(Controlled):
                 elif self.is_outermost:
                     record.unasked = record.handed is None and not record.raised
                 return reading
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.result")
         return None
 
@@ -160,24 +160,18 @@ class Visit(Controlled):
         self.record.raise_(error, self.reader)
         return text
 
-    def __exit__(  # noqa: C901 - on every call
+    def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            record, token, is_outermost = self.record, self.token, self.is_outermost
+            record, is_outermost = self.record, self.is_outermost
             if self.goes_on and error is None:
-                self._put_off()
+                self.goes_on = False  # other calls may begin before the coroutine of this one is awaited
+                self.leave()
                 return
             if self.slot is not None:
                 self.slot.release()
-            # First the span, then the record: after an interrupt between the two, `running` still detects the call.
-            if is_outermost and (opened := record.span) is not None and (opened.token or error is not None):
-                opened.leave(record.within, is_torn_off=error is not None)
-            if token is not None:
-                try:  # noqa: SIM105 - suppress() costs on every call
-                    _current.reset(token)
-                except ValueError:
-                    pass  # the call ends in another context than it began in; that context is no longer used
+            self.leave()
             if error is not None:
                 record.raise_(error, self.reader)
             if self.reader.station == PRODUCED:
@@ -187,21 +181,33 @@ class Visit(Controlled):
                     record.awaits = self.reader
             if is_outermost:
                 finish(record)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("tool_call.finish")
 
-    def _put_off(self) -> None:
-        """Leave the context: other calls may begin in it before the coroutine of this one is awaited."""
-        self.goes_on = False
-        if self.record.span is not None:
-            self.record.span.detach()
-        if self.token is not None:
-            _current.reset(self.token)
+    def leave(self) -> None:
+        """Leave the context; safe to repeat, and without effect in another context than the call began in."""
+        record = self.record
+        # First the span, then the record: after an interrupt between the two, `running` still detects the call.
+        if record.span is not None:
+            record.span.leave()
+        if self.is_outermost and _current.get() is record:
+            _current.set(self.around)
+
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self.leave()
+        error = sys.exc_info()[1]
+        if error is not None and self.is_outermost and not self.record.finished:
+            self.__exit__(type(error), error, None)
+        elif self.is_outermost and self.record.span is not None:
+            self.record.span.close()
 
 
-def enclosing(token: Token[ToolInvocation | None] | None = None) -> ToolInvocation | None:
-    """Return the running call that makes the call that begins here, or that ``token`` has made current."""
-    record = _current.get() if token is None else token.old_value
+def enclosing(visit: Visit | None = None) -> ToolInvocation | None:
+    """Return the running call that makes the call that begins here, or that the visit has made current."""
+    record = _current.get()
+    if visit is not None and record is visit.record:
+        record = visit.around
     return None if not isinstance(record, ToolInvocation) or record.finished or record.visit() is None else record
 
 
@@ -227,8 +233,7 @@ def leave_handler(record: ToolInvocation) -> None:
     """Detach the span after the handler, and write a span of another instrumentation while it is still open."""
     opened = record.span
     if opened is not None:
-        if opened.token is not None:
-            opened.detach()
+        opened.detach()
         if opened.foreign:
             _write(record)
 
@@ -311,7 +316,7 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Unrecorded
         if call is not None and current is not None and _is_inside(reader, call, current.call):
             return Unrecorded(reader, call, current)
         return None if call is None else _begin(reader, call)
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error("tool_call.enter")
     return Unrecorded(reader, call, None) if skips_calls() else None
 

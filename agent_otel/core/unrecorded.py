@@ -22,8 +22,6 @@ from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from contextvars import Token
-
     from typing_extensions import Self
 
     from agent_otel.core.tool_invocation import ToolInvocation
@@ -71,7 +69,7 @@ class Unrecorded(Controlled, Dispatch):
         self.agent = self.call.agent or (None if around is None else around.agent)
         self.around = around
         self.goes_on = False  # for the signature of Visit: this is entered as often as one likes
-        self._token: Token[Unrecorded | None] | None = None
+        self._outer: Unrecorded | None = None
         self.passed = (reader,)
         if around is not None:
             self.execution, self.run, self.state = around.execution, around.run, around.state
@@ -93,7 +91,8 @@ class Unrecorded(Controlled, Dispatch):
         self.is_asked = is_same and is_named and first.is_gated
 
     def __enter__(self) -> Self:
-        self._token = _innermost.set(self)
+        self._outer = _innermost.get()
+        _innermost.set(self)
         if self.around is None and self.execution is None:
             self._resolve()
         return self
@@ -151,14 +150,14 @@ class Unrecorded(Controlled, Dispatch):
         return self.remedied(value, invocation)
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        token, self._token = self._token, None
-        if token is not None:
-            try:  # noqa: SIM105 - contextlib would be the only use here
-                _innermost.reset(token)
-            except ValueError:
-                pass  # the call ends in another context than it began in
+        self.close()
         if error is not None and self.injected:
             errors.guarded("tool_call.hide")(hide_in)(error, self.injected)
+
+    def close(self) -> None:
+        """Leave the context; safe to repeat, and without effect in another context than the call began in."""
+        if _innermost.get() is self:
+            _innermost.set(self._outer)
 
 
 def _contains(call: ToolCall, outer: Dispatch) -> bool:
@@ -173,10 +172,7 @@ def _contains(call: ToolCall, outer: Dispatch) -> bool:
 def _named(arguments: object) -> dict[str, Any]:
     """Return arguments by their names; a value that is not an object gets the name of no argument."""
     if is_text(arguments):
-        try:
-            arguments = json.loads(text(arguments) or "{}")
-        except (ValueError, RecursionError):
-            return {"": arguments}
+        arguments = errors.attempt(json.loads, text(arguments) or "{}", default=arguments)
     if arguments is None:
         return {}
     return dict(fields(arguments)) if is_dict(arguments) else {"": arguments}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import wrapt
 
 from agent_otel._internal import collected
+from agent_otel._internal.errors import finishing
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
@@ -64,7 +65,8 @@ class _Steps:
             self.begin()
         if self.visit is None:
             return advance(*args)
-        with self.visit.step():
+        step = self.visit.step()
+        with finishing(step.close), step:
             item = advance(*args)
             self.visit.item(item)
             return item
@@ -74,7 +76,8 @@ class _Steps:
             await self.begin_in_turn()
         if self.visit is None:
             return await advance(*args)
-        with self.visit.step():
+        step = self.visit.step()
+        with finishing(step.close), step:
             item = await advance(*args)
             self.visit.item(item)
             return item
@@ -143,7 +146,8 @@ class _GatedSteps(_Steps):
         if self._begin is not None:
             self.begin()
             if self.visit is not None:
-                with self.visit.step():
+                step = self.visit.step()
+                with finishing(step.close), step:
                     skipped(self.visit.record, self._reader, self._call.invocation)
                 advance = self._call.renewed(advance)
             self._is_closed = False
@@ -154,7 +158,8 @@ class _GatedSteps(_Steps):
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         if await self.begin_in_turn():
             if self.visit is not None:
-                with self.visit.step():
+                step = self.visit.step()
+                with finishing(step.close), step:
                     await askipped(self.visit.record, self._reader, self._call.invocation)
                 advance = self._call.renewed(advance)
             self._is_closed = False
@@ -199,7 +204,8 @@ class _RemediedSteps(_Steps):
         is_first = await self.begin_in_turn()
         if self.visit is None:
             return await advance(*args)
-        with self.visit.step():
+        step = self.visit.step()
+        with finishing(step.close), step:
             if is_first:
                 instead = await self.visit.askipped(self._call.invocation)
                 if instead is not LEFT_ALONE:  # the only event of a call that is skipped
@@ -214,7 +220,6 @@ class _RemediedSteps(_Steps):
 class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
     """A proxy of a generator, which ends its stream when it is deleted."""
 
-    _self_steps: Any = None  # an interrupt may come before it is set
     _self_next: Any = None
 
     def __init__(self, generator: AsyncGenerator[Any, Any] | Generator[Any, Any, Any], steps: _Steps) -> None:
@@ -222,6 +227,7 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
         collected.follow()
         collected.run_due()
         self._self_steps = steps
+        self._self_end = finishing(collected.run, steps.abandon)
         self._self_put(generator)
 
     def _self_put(self, generator: Any) -> None:
@@ -232,9 +238,9 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
         elif hasattr(generator, "__next__"):
             self._self_next = self._self_steps.stepping(generator.__next__)
 
-    def __del__(self) -> None:
-        if self._self_steps is not None:
-            collected.run(self._self_steps.abandon)
+    def _self_abandon(self) -> None:
+        self._self_steps.abandon()
+        self._self_end.discard()
 
 
 class MeasuredGenerator(_Measured):
@@ -244,7 +250,14 @@ class MeasuredGenerator(_Measured):
         return self
 
     def __next__(self) -> Any:
-        return self._self_next()
+        has_item = False
+        try:
+            item = self._self_next()
+            has_item = True
+            return item
+        finally:
+            if not has_item:
+                self._self_end.discard()
 
     def send(self, value: Any) -> Any:
         """Send a value into the generator, as one step of the stream."""
@@ -259,7 +272,7 @@ class MeasuredGenerator(_Measured):
         try:
             self.__wrapped__.close()
         finally:
-            self._self_steps.abandon()
+            self._self_abandon()
 
 
 class MeasuredAsyncGenerator(_Measured):
@@ -284,7 +297,7 @@ class MeasuredAsyncGenerator(_Measured):
         try:
             await self.__wrapped__.aclose()
         finally:
-            self._self_steps.abandon()
+            self._self_abandon()
 
 
 def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | RunReader, invocation: Invocation) -> Any:

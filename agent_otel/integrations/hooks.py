@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import contextvars
 import functools
-import sys
 import weakref
-from contextvars import ContextVar, Token
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal import errors
@@ -48,11 +46,13 @@ class Within(Generic[_State]):
         running = None if call is None else call()
         return None if running is None else running.state
 
-    def enter(self, state: _State) -> _Running[_State]:
-        """Return the call that begins to run, for `leave`."""
-        running = _Running(state, self._call.get())
+    def running(self, state: _State) -> _Running[_State]:
+        """Return a call that has yet to begin, for `enter` and `leave`: an interrupt may come between the two."""
+        return _Running(state, self._call.get())
+
+    def enter(self, running: _Running[_State]) -> None:
+        """Begin the call."""
         self._call.set(weakref.ref(running))
-        return running
 
     def leave(self, running: _Running[_State]) -> None:
         """Restore what ran before; a call may end in another context than it began in, where it does not run."""
@@ -67,14 +67,17 @@ class Flag:
     def __init__(self, variable: ContextVar[bool]) -> None:
         self._variable = variable
 
-    def enter(self, _: Any) -> Token[bool]:
-        """Set it; return the token for `leave`."""
-        return self._variable.set(True)
+    def running(self, _: Any) -> bool:
+        """Return the value before the call, for `enter` and `leave`."""
+        return self._variable.get()
 
-    def leave(self, before: Token[bool]) -> None:
+    def enter(self, _: bool) -> None:  # noqa: FBT001 - what `running` returned
+        """Set it."""
+        self._variable.set(True)
+
+    def leave(self, before: bool) -> None:  # noqa: FBT001 - as in `enter`
         """Restore the value."""
-        with contextlib.suppress(ValueError):  # the call ends in another context than it began in
-            self._variable.reset(before)
+        self._variable.set(before)
 
 
 class Hook(NamedTuple):
@@ -166,69 +169,63 @@ def _hooked_before(hook: Hook) -> Wrapper:
 
 
 def _hooked(hook: Hook) -> Wrapper:
-    before, after, within = hook
-
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        if before is not None and not _run_before(before, invocation):
+        if hook.before is not None and not _run_before(hook.before, invocation):
             return wrapped(*args, **kwargs)
-        running, value, has_returned = None, None, False
-        try:
-            if within is not None:
-                running = within.enter(invocation.state)
-            value = wrapped(*args, **kwargs)
-            has_returned = True
-            return value
-        finally:
-            _run_after(after, within, running, invocation, value, None if has_returned else sys.exc_info()[1])
+        visit = _Visit(hook, invocation)
+        with errors.finishing(visit.close), visit:
+            visit.value = wrapped(*args, **kwargs)
+            return visit.value
 
     return wrapper
 
 
 def _hooked_async(hook: Hook) -> Wrapper:
-    before, after, within = hook
-
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        if before is not None and not _run_before(before, invocation):
+        if hook.before is not None and not _run_before(hook.before, invocation):
             return await wrapped(*args, **kwargs)
-        running, value, has_returned = None, None, False
-        try:
-            if within is not None:
-                running = within.enter(invocation.state)
-            value = await wrapped(*args, **kwargs)
-            has_returned = True
-            return value
-        finally:
-            _run_after(after, within, running, invocation, value, None if has_returned else sys.exc_info()[1])
+        visit = _Visit(hook, invocation)
+        with errors.finishing(visit.close), visit:
+            visit.value = await wrapped(*args, **kwargs)
+            return visit.value
 
     return wrapper
 
 
+class _Visit:
+    """A hooked function while it runs, as a context manager around the user's call."""
+
+    __slots__ = ("_hook", "_invocation", "_running", "value")
+
+    def __init__(self, hook: Hook, invocation: Invocation) -> None:
+        self._hook = hook
+        self._invocation = invocation
+        self._running: Any = None if hook.within is None else hook.within.running(invocation.state)
+        self.value: Any = None
+
+    def __enter__(self) -> None:
+        if self._hook.within is not None:
+            self._hook.within.enter(self._running)
+
+    @errors.guarded("hook.after")
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+        self.close()
+        if self._hook.after is not None:
+            self._hook.after(self._invocation, self.value, error)
+
+    def close(self) -> None:
+        """Leave the context; safe to repeat."""
+        if self._hook.within is not None:
+            self._hook.within.leave(self._running)
+
+
 def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> bool:
     """Return true when the call has a state, for which ``after`` runs."""
-    try:
+    with errors.reported("hook.before"):
         invocation.state = before(invocation)
-    except Exception:
-        errors.report_error("hook.before")
     return invocation.state is not None
-
-
-def _run_after(  # noqa: PLR0913, PLR0917 - the hook's own two, and the call with its end
-    after: Callable[[Invocation, Any, BaseException | None], None] | None,
-    within: Within[Any] | Flag | None,
-    running: Any,
-    invocation: Invocation,
-    value: Any,
-    error: BaseException | None,
-) -> None:
-    try:
-        if running is not None and within is not None:
-            within.leave(running)
-        if after is not None:
-            after(invocation, value, error)
-    except Exception:
-        errors.report_error("hook.after")
 
 
 def passing(hook: Passing) -> Wrapper:
@@ -256,7 +253,7 @@ def revising(hook: Revising) -> Wrapper:
         value = wrapped(*args, **kwargs)
         try:
             return hook.run(Invocation(instance, args, kwargs), value)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("hook.revise")
             return value
 

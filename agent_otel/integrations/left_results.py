@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from agent_otel._internal.errors import guarded, report_error
+from agent_otel._internal.errors import guarded, reported
 from agent_otel.core.types import LEFT_ALONE, Invocation
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class AroundVisit:
         self._leave()
         self._visit.__exit__(kind, error, traceback)
 
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self._leave()
+        self._visit.close()
+
     def _leave(self) -> None:
         """Restore what the visit has changed, at its end."""
 
@@ -80,10 +85,8 @@ class LeftVisit(AroundVisit):
 
     async def aremedied(self, value: Any, invocation: Invocation) -> Any:
         """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
-        try:
+        with reported("left_result"):
             self._place.put(await self._visit.aremedied(self._place.get(), invocation))
-        except Exception:
-            report_error("left_result")
         return value
 
     @guarded("left_result")

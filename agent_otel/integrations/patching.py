@@ -40,10 +40,8 @@ _matched: dict[Site, tuple[str, Any]] = {}
 
 def apply(integration: Integration, site: Site, module_name: str) -> None:
     """Wrap what a site of an integration names in a module that has just been imported; nothing is raised."""
-    try:
+    with errors.reported(f"integration.{integration.name}"):
         _apply(integration, site, module_name)
-    except Exception:
-        errors.report_error(f"integration.{integration.name}")
 
 
 def _apply(integration: Integration, site: Site, module_name: str) -> None:

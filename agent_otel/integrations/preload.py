@@ -7,7 +7,6 @@ so that one of the program's own wins. Where a port is set, ``/metrics`` is serv
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +64,7 @@ def _labels(chosen: Settings) -> None:
 
 def _content(chosen: Settings) -> None:
     if chosen.capture_content and chosen.redact:
-        with contextlib.suppress(Exception):  # its module may be importing the framework; the first use looks again
+        with errors.suppressed(Exception):  # its module may be importing the framework; the first use looks again
             captured_content.redactor(chosen.redact)
 
 

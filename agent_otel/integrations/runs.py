@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from agent_otel._internal.errors import finishing
 from agent_otel.core import run_visit
 from agent_otel.core.types import Invocation, RunReader
 from agent_otel.integrations import generators
@@ -30,7 +31,7 @@ def running(reader: RunReader, *, is_async: bool) -> Wrapper:
             visit = run_visit.enter_run(reader, Invocation(instance, args, kwargs))
             if visit is None:
                 return await wrapped(*args, **kwargs)
-            with visit:
+            with finishing(visit.close), visit:
                 return _carried_on(await wrapped(*args, **kwargs), visit)
 
         return call_async
@@ -39,7 +40,7 @@ def running(reader: RunReader, *, is_async: bool) -> Wrapper:
         visit = run_visit.enter_run(reader, Invocation(instance, args, kwargs))
         if visit is None:
             return wrapped(*args, **kwargs)
-        with visit:
+        with finishing(visit.close), visit:
             return _carried_on(wrapped(*args, **kwargs), visit)
 
     return call
@@ -65,7 +66,7 @@ def _carried_on(value: Any, visit: RunVisit) -> Any:
 
 async def _awaited(value: Awaitable[Any], visit: RunVisit) -> Any:
     visit.goes_on = False
-    with visit:
+    with finishing(visit.close), visit:
         return await value
 
 

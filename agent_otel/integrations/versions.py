@@ -12,6 +12,8 @@ import re
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 
+from agent_otel._internal.errors import ours
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,7 +32,7 @@ def installed(distribution: str) -> str | None:
 
     try:
         return importlib.metadata.version(distribution)
-    except Exception:  # what a broken installation has in place of metadata raises anything
+    except ours(Exception):  # what a broken installation has in place of metadata raises anything
         return None
 
 
@@ -105,7 +107,7 @@ def _beside(distribution: str, module: str) -> str | None:
     name = distribution.replace("-", "_")
     try:
         entries = os.listdir(path)  # noqa: PTH208
-    except OSError:
+    except ours(OSError):
         return None
     found = []
     for entry in entries:
@@ -148,7 +150,7 @@ def _spec(module: str) -> object:
             return None
     try:
         return PathFinder.find_spec(module, path)  # type: ignore[arg-type]
-    except KeyError:  # a namespace package in a package that is not imported: its spec reads the path of that
+    except ours(KeyError):  # a namespace package in a package that is not imported: its spec reads the path of that
         namespace = ModuleSpec(module, None, is_package=True)
         namespace.submodule_search_locations = [os.path.join(each, module.rpartition(".")[2]) for each in path or ()]  # noqa: PTH118 - pathlib takes milliseconds to import
         return namespace

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import wrapt
 
+from agent_otel._internal.errors import finishing
 from agent_otel.core import handler
 from agent_otel.core import summaries as core_summaries
 from agent_otel.core.backpressure import backpressure
@@ -173,7 +174,7 @@ def _around(  # noqa: PLR0913 - the differences between wrapped functions
             return wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             visit.take_turn()
-        with visit:
+        with finishing(visit.close), visit:
             if skips and (skipped := visit.skipped(invocation)) is not LEFT_ALONE:
                 return skipped
             try:
@@ -197,7 +198,7 @@ def _around(  # noqa: PLR0913 - the differences between wrapped functions
 
 async def _awaited(visit: Visit | Unrecorded, value: Awaitable[Any], invocation: Invocation) -> Any:
     """Continue a visit in a coroutine: a program has put a sync function around the framework's async one."""
-    with visit:
+    with finishing(visit.close), visit:
         try:
             returned = await value
         except Exception as error:
@@ -216,7 +217,7 @@ def _around_async(  # noqa: PLR0913 - the signature of `_around`
             return await wrapped(*invocation.args, **invocation.kwargs)
         if queues:
             await visit.atake_turn()
-        with visit:
+        with finishing(visit.close), visit:
             if skips and (skipped := await visit.askipped(invocation)) is not LEFT_ALONE:
                 return skipped
             try:

@@ -8,6 +8,7 @@ from hashlib import blake2b
 from json import encoder as json_encoder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import attempt, ours
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes
@@ -67,7 +68,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
             state.update(data)
             return Arguments(state.hexdigest(), len(data))
         return Arguments(_hash(_json(_Canonical().plain(value)), key), json_size(value, NODE_BUDGET).bytes)
-    except Exception:
+    except ours(Exception):
         return Arguments(_hash(object_kinds.class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
 
 
@@ -83,22 +84,19 @@ def arguments_bytes(value: Any) -> int:
             text = "".join(_encode(value, 0))
             return len(text) if text.isascii() else text_bytes(text)
         return json_size(value, NODE_BUDGET).bytes
-    except Exception:
+    except ours(Exception):
         return 0
 
 
 def _text_arguments(text: str, key: bytes) -> Arguments:
-    parsed = _parse(text) if len(text) <= PARSED_TEXT and text[:64].lstrip()[:1] in ("{", "[") else text
+    parsed = (
+        attempt(json.loads, text, default=text)
+        if len(text) <= PARSED_TEXT and text[:64].lstrip()[:1] in ("{", "[")
+        else text
+    )
     if parsed is text or not _is_simple(parsed):
         parsed = _Canonical().plain(parsed)
     return Arguments(_hash(_json(parsed), key), text_bytes(text))
-
-
-def _parse(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
 
 
 def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
@@ -111,7 +109,7 @@ def _compact_encoder() -> Callable[[Any, int], Iterable[str]]:
             None, python.default, quote, None, ":", ",", True, False, True
         )
         encode({}, 0)
-    except TypeError:  # no C encoder, or another signature
+    except ours(TypeError):  # no C encoder, or another signature
         return lambda value, _level: python.encode(value)
     return encode
 

@@ -11,6 +11,7 @@ import re
 from collections import deque
 from typing import Any, Final, TypeAlias
 
+from agent_otel._internal.errors import attempt
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.breakdown.paths import ANY, fold
 from agent_otel.measure.object_kinds import fields, sole
@@ -83,10 +84,7 @@ def _parsed(text: str) -> Any:
     """Return the value that a JSON text begins with, or the beginning of a long one; None if it is no JSON."""
     if not text.startswith(BEGINNINGS):
         return None
-    try:
-        return _decode(text if len(text) <= HEAD else _closed(text[:HEAD]))[0]
-    except (ValueError, RecursionError):
-        return None
+    return attempt(_decode, text if len(text) <= HEAD else _closed(text[:HEAD]), default=(None,))[0]
 
 
 def _closed(head: str) -> str:

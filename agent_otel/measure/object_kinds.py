@@ -21,6 +21,8 @@ from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
+from agent_otel._internal.errors import ours
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -172,7 +174,7 @@ def _slot_values(value: Any, slots: dict[str, Callable[[Any], Any]]) -> dict[str
 def _slot(get: Callable[[Any], Any], value: Any) -> Any:
     try:
         return get(value)
-    except AttributeError:  # never assigned
+    except ours(AttributeError):  # never assigned
         return _UNSET
 
 

@@ -13,6 +13,7 @@ from itertools import chain
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.json_text import floats_bytes, ints_bytes, texts_bytes
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def plain_size(root: Any, budget: int) -> int:
         odd = [one for one in values.floats if not _LEAST <= one * one < _MOST and one != 0]
         total = len(encode(root))
         return total + sum(_difference(one, encode) for one in odd) if odd else total
-    except Exception:  # large numbers, lone surrogates, too deep
+    except ours(Exception):  # large numbers, lone surrogates, too deep
         return -1
 
 

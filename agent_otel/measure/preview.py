@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from typing import Final
 
+from agent_otel._internal.errors import ours
+
 #: Characters of a name on an attribute.
 LONGEST_NAME: Final = 256
 
@@ -25,7 +27,7 @@ def preview(value: object, limit_bytes: int) -> str:
             length += len(piece)
             if length >= limit_bytes:
                 break
-    except Exception:  # what was read so far is the preview
+    except ours(Exception):  # what was read so far is the preview
         return _cut("".join(pieces), limit_bytes)
     return _cut("".join(pieces), limit_bytes)
 

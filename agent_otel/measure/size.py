@@ -7,6 +7,7 @@ from itertools import islice
 from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure import object_kinds
 from agent_otel.measure.json_text import SHORT, floats_bytes, quoted_bytes, texts_bytes
 from agent_otel.measure.object_kinds import fields, shape_of
@@ -77,7 +78,7 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
         if cls is list:
             return _content(value, node_budget, message=False)
         return _object(value, cls, node_budget)
-    except Exception:
+    except ours(Exception):
         return Size(0, exact=False)
 
 
@@ -110,7 +111,7 @@ def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:
     """Return a value's length as compact JSON in UTF-8 bytes, also where `size` would count text without quotes."""
     try:
         return _structure(value, node_budget)
-    except Exception:
+    except ours(Exception):
         return Size(0, exact=False)
 
 
@@ -240,7 +241,7 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
                 break
             else:
                 pending.pop()
-    except Exception:  # changed by another thread meanwhile
+    except ours(Exception):  # changed by another thread meanwhile
         exact = False
     total += floats_bytes(floats) if floats else 0
     more, certain = _texts(texts) if texts else (0, True)
@@ -261,7 +262,7 @@ def _texts(texts: list[Any]) -> tuple[int, bool]:
     """Size of texts and of keys, which need not be texts."""
     try:
         return texts_bytes(texts, str.__len__), True
-    except TypeError:  # a key that is no string
+    except ours(TypeError):  # a key that is no string
         pass
     known: dict[int, tuple[int, bool]] = {}
     total, exact = 0, True

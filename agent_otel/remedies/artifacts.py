@@ -85,7 +85,7 @@ def _run(artifacts: Generator[object, None, None], stream: ArtifactStream) -> No
             if not stream.add(artifact):
                 artifacts.close()
                 break
-    except Exception as error:
+    except errors.ours(Exception) as error:
         stream.end(error)
     finally:
         stream.end()
@@ -103,7 +103,7 @@ async def _run_async(
             if not goes_on:
                 await artifacts.aclose()
                 break
-    except (Exception, asyncio.CancelledError) as error:
+    except errors.ours(Exception, asyncio.CancelledError) as error:
         stream.end(error)
         if isinstance(error, asyncio.CancelledError):  # the event loop ends
             raise

@@ -382,14 +382,14 @@ def _seconds(value: str | None) -> float | None:
         date = parsedate_to_datetime(value)
         date = date if date.tzinfo is not None else date.replace(tzinfo=timezone.utc)
         return max(0.0, date.timestamp() - time.time())
-    except (TypeError, ValueError, OverflowError):
+    except errors.ours(TypeError, ValueError, OverflowError):
         return None
 
 
 def _float(value: str | None) -> float | None:
     try:
         seconds = float(value or "")
-    except ValueError:
+    except errors.ours(ValueError):
         return None
     return seconds if 0 <= seconds < float("inf") else None
 

@@ -202,7 +202,7 @@ def wait(waiter: Future[_T]) -> _T | None:
         while True:
             try:
                 return waiter.result(_SECONDS)
-            except FutureTimeoutError:
+            except errors.ours(FutureTimeoutError):
                 looks = looks + 1 if _is_starved(thread) else 0
             if looks >= _LOOKS and _leaves(thread, waiter):
                 return None
@@ -227,6 +227,6 @@ def _is_starved(thread: threading.Thread) -> bool:
     work = queues.get(thread)
     try:
         others = [other for other, own in list(queues.items()) if own is work]
-    except RuntimeError:  # another pool has started a thread meanwhile
+    except errors.ours(RuntimeError):  # another pool has started a thread meanwhile
         return False
     return work is not None and not work.empty() and all(other in _blocked.threads for other in others)

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check import payload_store, policy
 from agent_otel.remedies.claim_check.stores.base import StoreError, said
 
@@ -33,7 +34,7 @@ def forget(execution: str) -> int:
         started = time.perf_counter()
         try:
             removed += claims.store.delete_group(claims.group(execution))
-        except Exception as error:
+        except ours(Exception) as error:
             failed.append(_reported(claims, error, started))
         else:
             claims.report("delete", "ok", 0, started)

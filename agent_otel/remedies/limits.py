@@ -56,7 +56,7 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
         try:
             counted: Any = _count_tokens(text())
             return int(round(counted))  # noqa: RUF046 - a number of a library's may round to its own kind
-        except Exception as error:  # the program's function must not fail the tool call
+        except errors.ours(Exception) as error:  # the program's function must not fail the tool call
             errors.warn_once(
                 "token counter",
                 f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict, 
 
 from agent_otel import settings
 from agent_otel._internal import signatures
+from agent_otel._internal.errors import ours
 from agent_otel.core import tool_visit
 from agent_otel.measure.object_kinds import is_named
 from agent_otel.remedies.claim_check.references import Signer
@@ -83,7 +84,7 @@ class Cursor:
     def __init__(self, scope: object = None) -> None:
         try:
             text = json.dumps(scope, sort_keys=True, default=_told)
-        except (TypeError, ValueError):  # keys that are no texts, or a value that contains itself
+        except ours(TypeError, ValueError):  # keys that are no texts, or a value that contains itself
             text = str(scope)
         self._scope = hashlib.sha256(text.encode("utf-8", "replace")).digest()
 
@@ -108,7 +109,7 @@ class Cursor:
             is_sealed = signer().is_seal(seal, "cursor", text.encode(), self._scope)
             if is_sealed and cursor == _spelled(text, seal):  # base64 has other spellings of the same bytes
                 return json.loads(text)
-        except (TypeError, ValueError):
+        except ours(TypeError, ValueError):
             pass
         raise BadCursorError
 
@@ -172,7 +173,7 @@ def _size(page_size: object) -> int:
     """Return a valid page size; the model may pass any value."""
     try:
         return max(1, min(int(page_size), LARGEST_PAGE))  # type: ignore[call-overload, no-any-return]
-    except (TypeError, ValueError, OverflowError):
+    except ours(TypeError, ValueError, OverflowError):
         return PAGE_SIZE
 
 
@@ -263,7 +264,7 @@ def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], ob
     """Read a function that is to be paginated."""
     try:
         hints = typing.get_type_hints(target, include_extras=True)
-    except Exception:  # an annotation names what only a type checker imports
+    except ours(Exception):  # an annotation names what only a type checker imports
         hints = signatures.annotations_of(target)
     windows = [name for name, hint in hints.items() if hint is Window or _named(hint) == "Window"]
     window = windows[0] if windows else None

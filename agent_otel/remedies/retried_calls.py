@@ -92,7 +92,7 @@ class RetriedCalls:
             return spot
         try:
             written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
-        except (TypeError, ValueError, RecursionError):
+        except errors.ours(TypeError, ValueError, RecursionError):
             return None
         digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         carrier.calls = {} if carrier.calls is None else carrier.calls

@@ -332,7 +332,7 @@ def load(environ: Mapping[str, str]) -> Settings:
             continue
         try:
             values[variable] = item.metadata["kind"].parse(text)
-        except ValueError as error:
+        except errors.ours(ValueError) as error:
             default = "it stays unset" if item.default in (None, "", frozenset()) else f"using {item.default!r}"
             if item.metadata["narrows"]:
                 refused[item.metadata["narrows"]] = False

@@ -115,7 +115,7 @@ def _switch(text: str) -> bool:
 def _shown_keys(text: str) -> frozenset[str] | bool:
     try:
         return _switch(text)
-    except ValueError:
+    except errors.ours(ValueError):
         return frozenset(key.strip() for key in text.split(",") if key.strip())
 
 
@@ -137,10 +137,7 @@ def _some_names(text: str) -> frozenset[str]:
 
 
 def _ratio(text: str) -> float:
-    try:
-        ratio = float(text)
-    except ValueError:
-        ratio = 0.0
+    ratio = errors.attempt(float, text, default=0.0)
     if not 0 < ratio <= 1:
         raise ValueError("a ratio above 0 and at most 1, such as 0.8")
     return ratio
@@ -149,7 +146,7 @@ def _ratio(text: str) -> float:
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
-    except (re.error, OverflowError, RecursionError, Warning) as error:  # warnings may be errors
+    except errors.ours(re.error, OverflowError, RecursionError, Warning) as error:  # warnings may be errors
         raise ValueError(f"a regular expression: {error}") from None
     return text
 
@@ -175,7 +172,7 @@ def _usable_cap(entry: str) -> tuple[str, str, int] | None:
     """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
     try:
         return _cap(entry)
-    except ValueError as error:
+    except errors.ours(ValueError) as error:
         errors.warn_once(f"setting AGENT_OTEL_CAPS {entry}", f"AGENT_OTEL_CAPS: {entry!r} is not {error}; left out")
         return None
 
@@ -212,10 +209,7 @@ def _windows(text: str) -> frozenset[tuple[str, int]]:
 def _usable_window(entry: str) -> tuple[str, int] | None:
     """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
     model, _, tokens = (word.strip() for word in entry.rpartition("="))
-    try:
-        window = _limit(tokens)
-    except ValueError:
-        window = 0
+    window = errors.attempt(_limit, tokens)
     if model and window:
         return model, window
     variable, example = "AGENT_OTEL_CONTEXT_WINDOWS", "`model=tokens`, such as my-model=128000 or my-model=128k"
@@ -236,7 +230,7 @@ def _capture(text: str) -> bool:
         return modes[text.lower()]
     try:
         return _switch(text)
-    except ValueError:
+    except errors.ours(ValueError):
         raise ValueError("one of NO_CONTENT, SPAN_ONLY, EVENT_ONLY, SPAN_AND_EVENT, true, false") from None
 
 

@@ -133,7 +133,7 @@ class _Endpoint:
             self._bind()
             try:
                 self._start()
-            except RuntimeError as error:  # no thread can start: in a subinterpreter, or beyond the system's limit
+            except errors.ours(RuntimeError) as error:  # no thread can start: a subinterpreter, the system's limit
                 self._leave()
                 server, self._server, self._error = self._server, None, error
                 if server is not None:
@@ -166,7 +166,7 @@ class _Endpoint:
                 multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
             server = _Server(host, port)
             server.set_app(prometheus_client.make_wsgi_app(registry))
-        except (OSError, ValueError) as error:
+        except errors.ours(OSError, ValueError) as error:
             self._error = error
         else:
             self._error, self._server = None, server

@@ -5,7 +5,6 @@ No provider is resolved before the first measured call, so that a provider that 
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import importlib.metadata
@@ -180,13 +179,13 @@ def load(signal: str) -> None:
     """
     names = [] if sdk_disabled() else [_entry_name(name, signal) for name in exporter_names(signal)]
     for name in names:
-        with contextlib.suppress(Exception):
+        with errors.suppressed(Exception):
             _entry(signal, name)
     for module in [module for part in (signal, *names) for module in _BUILT_FROM.get(part, ())] if names else ():
-        with contextlib.suppress(ImportError):
+        with errors.suppressed(ImportError):
             importlib.import_module(module)
     if names and not _is_set(signal):
-        with contextlib.suppress(Exception):
+        with errors.suppressed(Exception):
             _resource(*_resource_origin())
 
 
@@ -243,7 +242,7 @@ def _exporter(name: str, signal: str) -> Any:
     except AbsentError:
         _say_absent(signal, name, entry)
         return None
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _say_unusable(signal, name, error)
         return None
     forked.part_connections(made)
@@ -275,7 +274,7 @@ def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
     """Do the same as ``tracer_provider``; on an error, log one warning and return the current provider."""
     try:
         return tracer_provider(build=build)
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _say_unusable("TRACES", "any", error)
         return trace.get_tracer_provider(), False
 
@@ -284,7 +283,7 @@ def shielded_meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]
     """Do the same as ``meter_provider``; on an error, log one warning and return no provider."""
     try:
         return meter_provider(build=build)
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _say_unusable("METRICS", "any", error)
         return None, False
 

@@ -21,6 +21,7 @@ from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from agent_otel import semconv
+from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
 from agent_otel.telemetry.recording import recording
@@ -28,7 +29,6 @@ from agent_otel.telemetry.sdk_spans import PLAIN, SDK, ended, fill, is_alike, is
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from contextvars import Token
 
     from opentelemetry.trace import Span, Tracer
 
@@ -211,7 +211,7 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
         made, spot, parent = LightTracer(tracer, every_root=every_root), first.get_span_context(), first.parent
         light = made.made(first.name, spot, parent, first.start_time, {})
         return made if is_alike(light, tracer, first) and made.flags(parent) == spot.trace_flags else None
-    except Exception:  # an SDK whose fields have other names
+    except ours(Exception):  # an SDK whose fields have other names
         return None
 
 
@@ -295,44 +295,42 @@ def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
 class OpenSpan:
     """An open span; ``foreign`` is true when another instrumentation opened it and will end it."""
 
-    __slots__ = ("_attached", "foreign", "span", "token")
+    __slots__ = ("_before", "foreign", "span")
 
     def __init__(self, span: Span, *, foreign: bool) -> None:
         self.span = span
         self.foreign = foreign
-        #: Undoes ``attach``; None while the span is not attached.
-        self.token: Token[Context] | None = None
-        self._attached: Context | None = None
+        #: The context around ``attach``; None while the span is not attached. No token: an interrupt could come between
+        #: the change of the context and the return of its token.
+        self._before: Context | None = None
 
     def attach(self) -> None:
         """Make the span current, so that spans of the tool's own code nest under it."""
         if self.foreign and trace.get_current_span() is self.span:
             return
-        if self.token is None and (isinstance(self.span, Light) or self.span.get_span_context().is_valid):
-            self._attached = Context({**context.get_current(), _KEY: self.span})
-            self.token = context.attach(self._attached)
+        if self._before is None and (isinstance(self.span, Light) or self.span.get_span_context().is_valid):
+            self._before = before = context.get_current()
+            context.attach(Context({**before, _KEY: self.span}))
 
     def detach(self) -> None:
         """Undo ``attach``; the caller is in its context."""
-        if self.token is not None:
-            token, self.token = self.token, None
-            context.detach(token)
+        if self._before is not None:
+            context.attach(self._before)
+            self._before = None
 
-    def let_go(self, before: Span | None) -> None:
-        """Undo ``attach`` after an interrupt that skipped ``detach``; ``before`` is the span that was current."""
-        if not self.foreign and trace.get_current_span() is self.span:
-            self.token = None
-            context.attach(trace.set_span_in_context(before or INVALID_SPAN))
+    def leave(self) -> None:
+        """Undo ``attach`` where the span is current; safe to repeat.
 
-    def leave(self, before: Span | None, *, is_torn_off: bool) -> None:
-        """Remove the span from the context; ``is_torn_off`` is true when an exception may have skipped ``detach``."""
-        # A framework may run the handler in another context than the function around it: that one has ended.
-        if self.token is not None and (
-            context.get_current() is self._attached or trace.get_current_span() is self.span
-        ):
+        A framework may run the handler in another context than the function around it: that one has ended.
+        """
+        if self._before is not None and context.get_current().get(_KEY) is self.span:
             self.detach()
-        if is_torn_off:
-            self.let_go(before)
+
+    def close(self) -> None:
+        """Do what an interrupt has left out: leave the context, and end the span."""
+        self.leave()
+        if self.span.is_recording():
+            self.end()
 
     def write(self, attributes: Mapping[str, Any], error_type: str | None, description: str | None) -> None:
         """Set attributes and, on failure, the type of the error and the status.
@@ -356,8 +354,7 @@ class OpenSpan:
     def end(self, at_ns: int | None = None) -> None:
         """End the span, unless it is foreign; ``at_ns`` is in epoch nanoseconds, by default now."""
         # A cancelled handler may still run in another context; the span can be detached only there.
-        if self.token is not None and trace.get_current_span() is self.span:
-            self.detach()
+        self.leave()
         if not self.foreign:
             self.span.end(at_ns)
 

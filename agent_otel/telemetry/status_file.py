@@ -58,9 +58,9 @@ class StatusFile:
                     self._replace(folder, path.name)
                 else:
                     _say(path, "is not a status: it is left alone, and nothing is written")
-        except NotADirectoryError:  # so says the system of a link that is not followed
+        except errors.ours(NotADirectoryError):  # so says the system of a link that is not followed
             _say(path, "cannot be written: a folder of its path is a link or no folder")
-        except OSError as error:
+        except errors.ours(OSError) as error:
             _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
 
     def _replace(self, folder: int, name: str) -> None:
@@ -80,7 +80,7 @@ class StatusFile:
                 json.dump(status, file, indent=2)
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         finally:
-            with contextlib.suppress(FileNotFoundError):
+            with errors.suppressed(FileNotFoundError):
                 os.unlink(temporary, dir_fd=folder)
 
 
@@ -101,7 +101,7 @@ def _is_replaceable(folder: int, name: str) -> bool:
     """Return true where nothing has the name, or a status that this user has written."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
+    except errors.ours(FileNotFoundError):
         return True
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         return False

@@ -276,7 +276,7 @@ class Metrics:
             handler(where)
             try:
                 self.series(semconv.INTERNAL_ERRORS, (where,)).record(1)
-            except Exception as error:
+            except errors.ours(Exception) as error:
                 errors.warn_once("count", f"Internal errors cannot be counted: {type(error).__qualname__}")
 
         return count
@@ -289,7 +289,7 @@ def _bind(sink: Sink, metric: Metric, values: tuple[str, ...]) -> Series | None:
     """
     try:
         return sink.series(metric, values)
-    except Exception as error:
+    except errors.ours(Exception) as error:
         errors.warn_once(
             f"sink {type(sink).__name__}",
             f"{type(sink).__name__} cannot record {metric.name}: {type(error).__qualname__}",

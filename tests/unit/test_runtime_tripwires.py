@@ -19,7 +19,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import frameworks, runtimes, stores
 from agent_otel.integrations.frameworks import agno, openai_agents
-from agent_otel.integrations.hooks import Family, Hook
+from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.runtimes import (
     azure_durable,
     celery,
@@ -93,9 +93,15 @@ def _celery_decoded(value: Any) -> None:
         _after(celery.decoded, Invocation(None, (b"body",), {}), decoded, None)
 
 
+def _enter(within: Within[Any], state: Any) -> None:
+    running = within.running(state)
+    within.enter(running)
+    _held.append(running)
+
+
 def _langgraph_serialized(value: Any) -> None:
     saver = _space(serde=_space())
-    _held.append(langgraph.open_saving.enter(langgraph._Saving(saver)))
+    _enter(langgraph.open_saving, langgraph._Saving(saver))
     for given in (value, {"channel_values": value}):
         call = Invocation(saver.serde, (given,), {})
         call.state = _before(langgraph.serialized, call)
@@ -104,7 +110,7 @@ def _langgraph_serialized(value: Any) -> None:
 
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
-        _held.append(langgraph.open_saving.enter(langgraph._Saving(None)))
+        _enter(langgraph.open_saving, langgraph._Saving(None))
         _before(langgraph_savers.inlined, Invocation(None, (given,), {}))
 
 
@@ -134,7 +140,7 @@ def _inngest_call(value: Any) -> None:
 
 
 def _inngest_reported(value: Any) -> None:
-    _held.append(inngest._call.enter(inngest._Call(Step("inngest"), None)))
+    _enter(inngest._call, inngest._Call(Step("inngest"), None))
     info = _space(op=_space(value="StepRun"), display_name=value)
     _after(inngest.reported, Invocation(None, (info,), {}), _space(error=None, skip=False, output=value), None)
 
@@ -159,7 +165,7 @@ def _inngest_preparing(value: Any) -> None:
 
 
 def _inngest_serialised(value: Any) -> None:
-    _held.append(inngest._result.enter(_space(output=value, step=_space())))
+    _enter(inngest._result, _space(output=value, step=_space()))
     _after(inngest.serialised, Invocation(None, (value,), {}), value, None)
 
 
@@ -200,7 +206,7 @@ def _hatchet_task(value: Any) -> None:
 
 def _hatchet_serialised(_: Any) -> None:
     hatchet._begun["k"] = _visit("hatchet")
-    _held.append(hatchet._action.enter(_space(key="k")))
+    _enter(hatchet._action, _space(key="k"))
     _after(hatchet.serialised, Invocation(None, (), {}), None, _error())
 
 

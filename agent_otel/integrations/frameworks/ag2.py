@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import copy
 import sys
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import suppressed
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, is_named, listed, properties, text
 from agent_otel.core.types import (
@@ -67,7 +68,7 @@ async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
         async with scope as drive:
             yield drive
     finally:
-        with suppress(ValueError):  # the turn ends in another context than it began in
+        with suppressed(ValueError):  # the turn ends in another context than it began in
             _agent.reset(token)
 
 

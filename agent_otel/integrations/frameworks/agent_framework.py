@@ -8,12 +8,13 @@ agent: its name is kept where a run is prepared, because each call runs in a tas
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
+from agent_otel._internal.errors import suppressed
 from agent_otel.core import execution_context
 from agent_otel.core.plain import is_dict, is_named, listed, text
 from agent_otel.core.types import (
@@ -77,7 +78,7 @@ def _named(name: str | None) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(ValueError):  # a step of a stream ends in another context than it began in
+        with suppressed(ValueError):  # a step of a stream ends in another context than it began in
             _agent.reset(token)
 
 

@@ -11,6 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import attempt
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, text
 from agent_otel.core.types import (
@@ -124,10 +125,7 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
 
 def _arguments(invocation: Invocation) -> dict[str, Any]:
     """Return the arguments; none where the framework has to mend the model's text first."""
-    try:
-        arguments = json.loads(text(invocation.arg(0, "tool_call").input) or "")
-    except ValueError:
-        return {}
+    arguments = attempt(json.loads, text(invocation.arg(0, "tool_call").input) or "")
     return arguments if is_dict(arguments) else {}
 
 

@@ -204,15 +204,17 @@ _execute = ToolReader(
 class _Visit(AroundVisit):
     """A call while its function runs; that of a generator goes on until the framework has drained it."""
 
-    __slots__ = ("_call", "_is_drained", "_token")
+    __slots__ = ("_around", "_call", "_errors", "_is_drained")
 
     def __init__(self, call: Any, visit: handler.Visit | handler.Unrecorded) -> None:
         super().__init__(visit)
         self._call = call
         self._is_drained = False
+        self._around = _logged.get()
+        self._errors: list[Any] = []
 
     def __enter__(self) -> Self:
-        self._token = _logged.set([])
+        _logged.set(self._errors)
         return super().__enter__()
 
     def returned(self, outcome: Any) -> None:
@@ -247,10 +249,13 @@ class _Visit(AroundVisit):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        with suppress(ValueError):  # cancelled, the call ends in another context than it began in
-            _logged.reset(self._token)
+        self._leave()
         if not self._is_drained:
             self._visit.__exit__(kind, error, traceback)
+
+    def _leave(self) -> None:
+        if _logged.get() is self._errors:  # cancelled, the call ends in another context than it began in
+            _logged.set(self._around)
 
 
 def _enter(invocation: Invocation) -> _Visit | None:

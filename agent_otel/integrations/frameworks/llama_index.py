@@ -11,6 +11,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import ours
 from agent_otel.core import handler, held_span
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import (
@@ -285,7 +286,7 @@ def _restored(invocation: Invocation, _: Any, error: BaseException | None) -> No
 def _report(workflow: Any, direction: str, value: Any) -> None:
     try:
         size = len(json.dumps(value))
-    except (TypeError, ValueError):
+    except ours(TypeError, ValueError):
         return  # a serializer of the program's own, which makes no JSON
     name = name_of(workflow) or type(workflow).__name__
     stores.report("llama-index", None, direction, size, value, agent=name)

@@ -6,10 +6,10 @@ They count characters, or tokens of about 4 characters. A text has no more chara
 from __future__ import annotations
 
 import weakref
-from contextlib import suppress
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import suppressed
 from agent_otel.core.plain import fields
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def _owners(chain: Any) -> Iterator[Any]:
             yield function.__self__
         elif type(function) is FunctionType:
             for cell in function.__closure__ or ():
-                with suppress(ValueError):  # an empty cell
+                with suppressed(ValueError):  # an empty cell
                     pending.append(cell.cell_contents)
 
 

@@ -131,11 +131,9 @@ def _enter(invocation: Invocation) -> _CallVisit | None:
 async def _broadcast(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     running = _running.get()
     if running is not None and running.is_open and "tool_call_id" in invocation.kwargs:
-        try:
+        with errors.reported("tool_call.result"):
             if invocation.arg(0, "frame_cls").__name__ == "FunctionCallResultFrame":
                 await running.broadcasting(invocation)
-        except Exception:
-            errors.report_error("tool_call.result")
     return await wrapped(*invocation.args, **invocation.kwargs)
 
 

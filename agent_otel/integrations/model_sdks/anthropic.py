@@ -6,11 +6,11 @@ plain data there; since then it is what the program gave, models of the SDK's ow
 
 from __future__ import annotations
 
-import contextlib
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import suppressed
 from agent_otel.core import handler
 from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, cause_of, fields, is_dict, is_text, listed, text
@@ -351,7 +351,7 @@ def _told(error: BaseException) -> Any:
     if _turn.get() is None or not issubclass(type(error), Exception):
         return None
     kinds = getattr(sys.modules.get("anthropic.lib.tools._beta_functions"), "ToolError", ())
-    with contextlib.suppress(Exception):  # an exception that has no text ends the run
+    with suppressed(Exception):  # an exception that has no text ends the run
         return error.content if issubclass(type(error), kinds) else repr(error)  # type: ignore[attr-defined]
     return None
 

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import ours
 from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
@@ -263,7 +264,7 @@ def body_of(params: Any) -> dict[str, Any] | None:
         return None
     try:
         found = json.loads(body)
-    except (ValueError, RecursionError):
+    except ours(ValueError, RecursionError):
         return None
     return found if type(found) is dict else None
 

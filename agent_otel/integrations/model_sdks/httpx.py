@@ -86,10 +86,7 @@ def _json(data: Any) -> dict[str, Any] | None:
     """Return a JSON object; None for anything else."""
     if type(data) is not bytes:
         return None
-    try:
-        found = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
+    found = errors.attempt(json.loads, data)
     return found if type(found) is dict else None
 
 
@@ -146,17 +143,19 @@ class _Events:
             self._end()
         self._around.__exit__(kind, error, trace)
 
+    def close(self) -> None:
+        """Do what an interrupt has left out of ``__exit__``."""
+        self._around.close()
+
+    @errors.guarded("model_request.response")
     def item(self, value: Any) -> None:
         """Read the events that end in these bytes."""
-        try:
-            self._rest.append(value)
-            if self._separator is not None and self._separator in value:
-                *lines, rest = self._whole().split(self._separator)
-                self._rest.append(rest)
-                for line in lines:
-                    self._line(line)
-        except Exception:
-            errors.report_error("model_request.response")
+        self._rest.append(value)
+        if self._separator is not None and self._separator in value:
+            *lines, rest = self._whole().split(self._separator)
+            self._rest.append(rest)
+            for line in lines:
+                self._line(line)
 
     def returned(self, value: Any) -> None:
         """Read nothing: a body has no end but that of its bytes."""
@@ -166,16 +165,14 @@ class _Events:
         self._end()
         self._visit.abandon()
 
+    @errors.guarded("model_request.response")
     def _end(self) -> None:
         """Read what is left: the last line, or the whole text."""
-        try:
-            rest = self._whole()
-            if self._refusal is None:
-                self._line(rest)
-            else:
-                self._visit.refused(_RefusedError(self._refusal, rest))
-        except Exception:
-            errors.report_error("model_request.response")
+        rest = self._whole()
+        if self._refusal is None:
+            self._line(rest)
+        else:
+            self._visit.refused(_RefusedError(self._refusal, rest))
 
     def _whole(self) -> bytes:
         """Return what is left, and leave nothing."""

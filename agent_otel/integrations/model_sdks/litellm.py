@@ -11,6 +11,7 @@ import functools
 import json
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import ours
 from agent_otel.core import handler
 from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
@@ -210,7 +211,7 @@ def _arguments(invocation: Invocation) -> dict[str, Any]:
     """Return the model's arguments; none where they are no JSON object."""
     try:
         arguments = json.loads(text(invocation.arg(0, "tool_call").function.arguments) or "")
-    except ValueError:
+    except ours(ValueError):
         return {}
     return arguments if is_dict(arguments) else {}
 

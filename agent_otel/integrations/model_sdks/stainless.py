@@ -148,7 +148,7 @@ def _json_of(response: Any) -> Any:
     """Return the JSON of a raw response whose body has been read; None for another body."""
     try:
         return response.http_response.json()
-    except ValueError:
+    except errors.ours(ValueError):
         return None
 
 
@@ -170,10 +170,8 @@ def follow(response: Any, name: str, see: Callable[[Any], Any]) -> None:
 
     def seen(value: Any) -> Any:
         response.__dict__.pop(name, None)
-        try:
+        with errors.reported("model_request.response"):
             return see(value)
-        except Exception:
-            errors.report_error("model_request.response")
         return value
 
     def follow(*args: Any, **kwargs: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
 
+from agent_otel._internal.errors import ours
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
@@ -263,7 +264,7 @@ def _tool(tool: Any) -> dict[str, Any]:
     function = tool.function
     try:
         parameters = json.loads(function.parameters)
-    except ValueError:
+    except ours(ValueError):
         parameters = function.parameters
     described = {"description": function.description} if function.description else {}
     return {"type": "function", "function": {"name": function.name, **described, "parameters": parameters}}

@@ -6,6 +6,7 @@ It is imported when the first module is imported that an entry names; interprete
 
 from __future__ import annotations
 
+from agent_otel._internal.errors import ours
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
 TYPE_CHECKING = False
@@ -81,7 +82,7 @@ def _applier(waiting: _Sites) -> Callable[[str], None]:
         """Load the wrapping and apply; this runs inside the user's import and must not raise."""
         try:
             from agent_otel.integrations import patching  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
-        except Exception as error:
+        except ours(Exception) as error:
             from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
 
             errors.warn_once(

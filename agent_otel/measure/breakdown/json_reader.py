@@ -20,6 +20,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from agent_otel._internal.errors import attempt, ours
 from agent_otel.measure.breakdown.json_window import (
     CUT,
     MALFORMED,
@@ -192,14 +193,14 @@ class Reader:
         try:
             members, used = decode(piece)
             used -= 1
-        except json.JSONDecodeError as error:
+        except ours(json.JSONDecodeError) as error:
             used = error.pos
             found = self._before(piece[:used]) if error.msg.startswith(_LONG_STRING) else None
             if found is None:
                 frame.together = False
                 return False
             members, key = found
-        except RecursionError:
+        except ours(RecursionError):
             return False
         window.at += used - 1
         if members:
@@ -215,10 +216,7 @@ class Reader:
     def _before(self, piece: str) -> tuple[dict[str, Any], str] | None:
         """Decode the beginning of an object up to a value, and return its members and the key of that value."""
         whole = piece + "null}"
-        try:
-            members, used = decode(whole)
-        except (ValueError, RecursionError):
-            return None
+        members, used = attempt(decode, whole, default=({}, 0))
         if used < len(whole) or not members:
             return None
         key, value = members.popitem()
@@ -304,7 +302,7 @@ class Reader:
         row = f"{opener}{window.text[window.at : end + keep]}{frame.closer}"
         try:
             values, used = decode(row)
-        except (ValueError, RecursionError):
+        except ours(ValueError, RecursionError):
             frame.failures += 4
             self._guesses -= 1
             return False
@@ -349,10 +347,10 @@ class Reader:
         usual = self._usual.get(like, 0)
         if usual > PIECE and opener == "{":
             return _MISSING  # to be tried again without its long members
-        try:
-            value, used = decode(window.text[window.at : window.at + (PIECE if usual <= PIECE else _FIRST)])
-        except (ValueError, RecursionError):
-            return _MISSING
+        piece = window.text[window.at : window.at + (PIECE if usual <= PIECE else _FIRST)]
+        value, used = attempt(decode, piece, default=(_MISSING, 0))
+        if value is _MISSING:
+            return value
         if usual > PIECE:
             self._usual[like] = usual // 2
         window.at += used

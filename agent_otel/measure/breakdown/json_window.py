@@ -8,6 +8,7 @@ from json import decoder as json_decoder
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.size import text_bytes
 
@@ -160,10 +161,7 @@ class Window:
             self.reach(1)
         if length > _PLAIN_NUMBER and digits:
             return length
-        try:
-            value, used = decode(beginning)
-        except ValueError:
-            value, used = None, -1
+        value, used = attempt(decode, beginning, default=(None, -1))
         if used == length:
             return value
         cut = self.at == self.end and (digits or any(constant.startswith(beginning) for constant in _CONSTANTS))
@@ -206,7 +204,7 @@ class Window:
     def _scan(self) -> tuple[str, int]:
         try:
             return _scan_string(self.text, self.at, False)
-        except ValueError:
+        except ours(ValueError):
             raise StopError(CUT if self.ended else MALFORMED) from None
 
     def _end(self) -> bool:
@@ -240,7 +238,7 @@ def unescaped(raw: str, *, is_whole: bool = False) -> str:
     """Return the beginning of a string that is given as it is written; all of it if no escape is cut (``is_whole``)."""
     try:
         return _scan_string((raw if is_whole else raw[: _between_escapes(raw)]) + '"', 0, False)[0]
-    except ValueError:
+    except ours(ValueError):
         return raw
 
 

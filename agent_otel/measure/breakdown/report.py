@@ -7,6 +7,7 @@ from itertools import chain, islice
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure import object_kinds
 from agent_otel.measure.breakdown.accumulator import Spot, Tally
 from agent_otel.measure.breakdown.duplicates import Fingerprint
@@ -124,7 +125,7 @@ def breakdown_object(
     tally = LiveTally(tool_of, is_tool, Unread(held) if held is not None else None)
     try:
         tally.values(tally.root, (value,))
-    except (RuntimeError, ValueError):  # changed by another thread meanwhile
+    except ours(RuntimeError, ValueError):  # changed by another thread meanwhile
         tally.partly()
     return _breakdown(tally, tally.size, whole=True) if tally.size else None
 

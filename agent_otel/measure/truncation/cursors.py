@@ -11,6 +11,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import attempt
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
@@ -58,10 +59,7 @@ def next_page(arguments: Any) -> list[str]:
 
 def _read(written: str) -> str:
     """Return a text or a number of JSON as a text; nothing for a text that is no JSON."""
-    try:
-        return str(json.loads(written))
-    except ValueError:
-        return ""
+    return str(attempt(json.loads, written, default=""))
 
 
 def _of_object(known: dict[str, Any], depth: int) -> Iterator[str]:

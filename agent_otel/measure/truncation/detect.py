@@ -7,6 +7,7 @@ import re
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import fields, shape_of
@@ -93,7 +94,7 @@ def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
         if type(value) is list:
             return _blocks_cut(value, size_bytes)
         return _object_cut(value, size_bytes)
-    except Exception:
+    except ours(Exception):
         return None
 
 
@@ -365,7 +366,7 @@ def is_page(text: str) -> bool:
         return False
     try:
         answer = json.loads(text)
-    except (ValueError, RecursionError):
+    except ours(ValueError, RecursionError):
         return False
     return type(answer) is dict and is_answer(answer)
 
@@ -436,7 +437,7 @@ def is_cut_document(text: str) -> bool:
         return False
     try:
         known = json.loads(text)
-    except (ValueError, RecursionError):
+    except ours(ValueError, RecursionError):
         return False
     return type(known) is dict and is_cut_text_of(known)
 
@@ -485,7 +486,7 @@ def _runs_out(prefix: str) -> bool:
     """Return True if the end of a text is the only error that a parser finds."""
     try:
         _decode(prefix)
-    except json.JSONDecodeError as error:
+    except ours(json.JSONDecodeError) as error:
         rest = prefix[error.pos :]
         return (
             error.msg.startswith("Unterminated string")
@@ -493,7 +494,7 @@ def _runs_out(prefix: str) -> bool:
             or _HALF_NUMBER.fullmatch(rest) is not None
             or any(literal.startswith(rest) for literal in _LITERALS)
         )
-    except RecursionError:
+    except ours(RecursionError):
         return False
     return False
 

@@ -11,6 +11,7 @@ import re
 from itertools import islice
 from typing import Any, Final
 
+from agent_otel._internal.errors import attempt
 from agent_otel._internal.patterns import pattern
 from agent_otel.measure.object_kinds import fields
 from agent_otel.measure.size import block_text
@@ -113,10 +114,7 @@ def asks_for_a_page(arguments: Any) -> bool:
 def named(arguments: Any) -> dict[str, Any]:
     """Return arguments by their names, also of a short JSON text; none of anything else."""
     if type(arguments) is str and len(arguments) <= _LONGEST_ARGUMENTS:
-        try:
-            arguments = json.loads(arguments)
-        except (ValueError, RecursionError):
-            return {}
+        arguments = attempt(json.loads, arguments)
     return fields(arguments) if type(arguments) is dict else {}
 
 
@@ -175,10 +173,7 @@ def _placed(text: str, ends: str, arguments: Any) -> int | None:
     if any(_STEP.match(ends, hit.start()) is None for hit in _CURSOR.finditer(ends)):
         return PAGE
     if len(text) <= _PARSED and text[0] in "{[":
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = None
+        value = attempt(json.loads, text)
         if value is not None:
             return (_page_of(fields(value), arguments, 0) or WHOLE) if type(value) is dict else WHOLE
     hits = (*_STEP.finditer(text, 0, _HEAD), *_STEP.finditer(text, max(len(text) - PAGE_TAIL, 0)))
@@ -188,10 +183,7 @@ def _placed(text: str, ends: str, arguments: Any) -> int | None:
 def _counted_page(text: str, ends: str, arguments: Any) -> int:
     """Return what `further` does of JSON with a total that its items do not reach."""
     if len(text) <= _PARSED:
-        try:
-            return _page_of(fields(json.loads(text)), arguments, 0) or WHOLE
-        except (ValueError, RecursionError):
-            return WHOLE
+        return _page_of(fields(attempt(json.loads, text, default={})), arguments, 0) or WHOLE
     items = _ITEMS.search(ends)
     if items is None or len(text) > _COUNTED or '"truncated"' in ends:
         return WHOLE

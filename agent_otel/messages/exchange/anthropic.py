@@ -6,6 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from agent_otel._internal.errors import attempt
 from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
 from agent_otel.messages.fields import fields, listed, text
 
@@ -133,10 +134,7 @@ def _add_delta(block: Body, inputs: dict[Any, str], index: object, delta: Mappin
 
 
 def _parsed(given: str) -> Any:
-    try:
-        return json.loads(given or "{}")
-    except ValueError:
-        return {}
+    return attempt(json.loads, given or "{}", default={})
 
 
 class Bedrock:

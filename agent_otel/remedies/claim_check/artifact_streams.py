@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import ours
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import policy
@@ -78,7 +79,7 @@ class ArtifactStream:
             hide_in(error, self._call.injected)
         try:
             self._failure = f"{type(error).__name__}: {error}"
-        except Exception:  # its own code
+        except ours(Exception):  # its own code
             self._failure = type(error).__name__
         self.error = error if self.is_empty else None
 

@@ -6,6 +6,7 @@ import base64
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import attempt, ours
 from agent_otel.remedies.claim_check.stores.base import library
 from agent_otel.settings.kinds import keys_of
 
@@ -70,7 +71,7 @@ class Cipher:
         try:
             aead = self._of_result(key_id, salt)
             return b"".join(aead.decrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks, first))
-        except Exception as error:
+        except ours(Exception) as error:
             raise CorruptError("it cannot be decrypted with this key") from error
 
     def _of_result(self, key_id: str, salt: str) -> Any:
@@ -84,11 +85,8 @@ class Cipher:
 
 def _decoded(key: Secret) -> bytes | None:
     """Return the bytes of a key; None for an invalid key."""
-    try:
-        decoded = base64.b64decode(key.translate(str.maketrans("-_", "+/")), validate=True)
-    except ValueError:
-        return None
-    return decoded if len(decoded) == _KEY_BYTES else None
+    decoded = attempt(base64.b64decode, key.translate(str.maketrans("-_", "+/")), None, True)
+    return decoded if decoded is not None and len(decoded) == _KEY_BYTES else None
 
 
 def _nonce(number: int) -> bytes:

@@ -173,7 +173,7 @@ class _Dialogue:
             plain = self._response(response)
             calls = self._calls(plain)
             return bool(calls) and self._go_on(plain, [self._answer(call) for call in calls])
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
             return False
 
@@ -183,7 +183,7 @@ class _Dialogue:
             plain = self._response(response)
             calls = self._calls(plain)
             return bool(calls) and self._go_on(plain, [await self._aanswer(call) for call in calls])
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
             return False
 
@@ -195,7 +195,7 @@ class _Dialogue:
         """
         try:
             return self._passing(item)
-        except Exception:
+        except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
             return [*self.held(), item]
 
@@ -323,10 +323,7 @@ def _arguments(call: Call) -> dict[str, Any]:
     """Return the arguments that the tool has; a model may pass anything."""
     given = call.arguments
     if type(given) is str:
-        try:
-            given = json.loads(given or "{}")
-        except ValueError:
-            given = {}
+        given = errors.attempt(json.loads, given or "{}")
     properties = TOOL.parameters["properties"]
     # Models fill optional arguments with empty texts.
     return {name: value for name, value in fields(given).items() if name in properties and value != ""}

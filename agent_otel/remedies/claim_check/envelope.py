@@ -14,6 +14,7 @@ import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.cipher import TAG_BYTES, CorruptError
 from agent_otel.remedies.claim_check.references import SEAL_DIGITS, owner_segment, segment
 from agent_otel.remedies.claim_check.serialization import BINARY
@@ -144,7 +145,7 @@ class Envelopes:
         """Parse the first 1 KiB of a stored value without checking its seal; CorruptError when it is no header."""
         try:
             header = Header(**json.loads(_split(block)[0] + b"}"))
-        except (ValueError, TypeError) as error:
+        except ours(ValueError, TypeError) as error:
             raise CorruptError("it has no header") from error
         if header.version != VERSION or not isinstance(header.bytes, int) or header.bytes < 0:
             raise CorruptError("it has no header of this version")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel._internal.errors import ours
 from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import artifact_streams, policy
@@ -153,7 +154,7 @@ def get_tool_result(
         if selection is None:
             selection = _selection(reader.resolve(place, caller=_caller()), place, asked)
         return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
-    except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
+    except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
 
 
@@ -189,7 +190,7 @@ async def aget_tool_result(
         return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
     except BusyError:
         return _error("Too many results are being read; ask again.")
-    except (BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
+    except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
         return _error(str(error))
 
 

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote_to_bytes
 
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError
 
@@ -128,7 +129,7 @@ def _place(scope: Scope) -> Place | None:
                 return Place(
                     *(unquote_to_bytes(part).decode("utf-8", "surrogatepass") for part in (execution, node, call))
                 )
-            except UnicodeDecodeError:
+            except ours(UnicodeDecodeError):
                 return None
         case _:
             return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
@@ -99,7 +98,7 @@ class Claims:
         first = self._held(key)
         if first is None:
             first = self._calls.setdefault(hash(key), origin.asked)
-            with contextlib.suppress(RuntimeError):  # another thread writes
+            with errors.suppressed(RuntimeError):  # another thread writes
                 while len(self._calls) > _MOST_CALLS:
                     self._calls.pop(next(iter(self._calls)), None)
         return origin if first == origin.asked else origin._replace(call=f"{origin.call}-{origin.asked}")
@@ -108,7 +107,7 @@ class Claims:
         """Return the digest of the call whose result is stored under a key; None where it cannot be read."""
         try:
             return self.envelopes.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
-        except Exception:  # mostly there is nothing; a write is tried in any case
+        except errors.ours(Exception):  # mostly there is nothing; a write is tried in any case
             return None
 
     def key(self, execution: str, node: str, call: str) -> str:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
 from agent_otel._internal.daemon_pool import Workers
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.policy import report
@@ -95,11 +96,11 @@ class Payloads:
         started = time.perf_counter()
         try:
             writing = _workers.submit(lambda: self._write(data, execution, node))
-        except RuntimeError as error:
+        except ours(RuntimeError) as error:
             raise StoreError(f"a payload could not be stored: {said(error)}") from error
         try:
             yield writing
-        except Exception as error:
+        except ours(Exception) as error:
             timed_out = writing.cancel() or not writing.done()
             self._claims.report("put", "timeout" if timed_out else "error", 0, started)
             if timed_out:
@@ -136,7 +137,7 @@ def open_payloads(store: str | ClaimStore | None, key: str | None, keep_seconds:
         raise ValueError("no key is given: without AGENT_OTEL_CLAIM_CHECK_KEY a restart would lose every payload")
     try:
         secret = KEYS.parse(secret)
-    except ValueError as error:
+    except ours(ValueError) as error:
         raise ValueError(f"the key is not {error}") from None
     if not (keep_seconds > 0 and timeout > 0):
         raise ValueError("keep_seconds and timeout are above 0")

@@ -6,7 +6,6 @@ interface (4 KiB), and the whole, which only the store has.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import re
@@ -144,7 +143,7 @@ class ClaimCheck:
     def _told_apart(self, text: str, origin: Origin) -> Origin:
         digest = self.claims.signer.seal("text", text.encode("utf-8", "surrogatepass"))[:_CALL_DIGITS]
         first = self._texts.setdefault(hash((origin.execution, origin.node, origin.call)), digest)
-        with contextlib.suppress(RuntimeError):  # another thread writes
+        with errors.suppressed(RuntimeError):  # another thread writes
             while len(self._texts) > _MOST_TEXTS:
                 self._texts.pop(next(iter(self._texts)), None)
         return origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
@@ -290,9 +289,9 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
-    except (StoreError, ValueError) as error:
+    except errors.ours(StoreError, ValueError) as error:
         errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{error}")
-    except Exception as error:
+    except errors.ours(Exception) as error:
         errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{errors.described(error)}")
     return None
 

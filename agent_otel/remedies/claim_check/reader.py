@@ -7,7 +7,6 @@ never existed: all raise the same NotFoundError with the same message. The metri
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import time
 from concurrent.futures import TimeoutError as FutureTimeoutError
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
+from agent_otel._internal.errors import ours, suppressed
 from agent_otel.remedies.claim_check.cipher import CorruptError
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES
 from agent_otel.remedies.claim_check.keys import current_owner
@@ -160,7 +160,7 @@ class ClaimReader:
     def _wait(self, operation: Operation, read: Callable[[], _T]) -> _T:
         started = time.perf_counter()
         reading = self._begin(read)
-        with contextlib.suppress(FutureTimeoutError):
+        with suppressed(FutureTimeoutError):
             reading.result(self._timeout)
         return self._concluded(operation, reading, started)
 
@@ -175,7 +175,7 @@ class ClaimReader:
     def _begin(self, read: Callable[[], _T]) -> Future[_Answer[_T]]:
         try:
             return self._workers.submit(lambda: _answer(read))
-        except RuntimeError as error:
+        except ours(RuntimeError) as error:
             raise StoreError(f"the result could not be read: {said(error)}") from error
 
     def _concluded(self, operation: Operation, reading: Future[_Answer[_T]], started: float) -> _T:
@@ -250,5 +250,5 @@ def _answer(read: Callable[[], _T]) -> _Answer[_T]:
         return _Answer("not_found")
     except CorruptError:
         return _Answer("corrupt")
-    except Exception as error:
+    except ours(Exception) as error:
         return _Answer("error", error=error)

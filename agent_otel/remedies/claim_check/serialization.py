@@ -8,6 +8,7 @@ from enum import Enum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import block_text, text_bytes
 
@@ -68,7 +69,7 @@ class Content:
                 length += len(text)
                 if length > limit_bytes:
                     break
-        except (TypeError, ValueError, RecursionError):  # the pieces so far are the beginning
+        except ours(TypeError, ValueError, RecursionError):  # the pieces so far are the beginning
             pass
         return "".join(texts)
 
@@ -88,9 +89,9 @@ def raw_of(value: object) -> Raw:
         return _text("".join(texts))
     try:
         text = "".join(_pieces(value, _LEVELS))
-    except RecursionError:
+    except ours(RecursionError):
         text = "".join(_nested(value))
-    except (TypeError, ValueError):
+    except ours(TypeError, ValueError):
         return _text(str(value))
     return Raw(text.encode("utf-8", "surrogatepass"), JSON, text)
 
@@ -103,9 +104,9 @@ def size_up_to(value: object, limit_bytes: int) -> int | None:
     texts = [value] if isinstance(value, str) else _block_texts(value)
     try:
         return _sum_up_to(_pieces(value, _LEVELS) if texts is None else texts, limit_bytes)
-    except RecursionError:
+    except ours(RecursionError):
         return _sum_up_to(_nested(value), limit_bytes)
-    except (TypeError, ValueError):
+    except ours(TypeError, ValueError):
         return _sum_up_to((str(value),), limit_bytes)
 
 

@@ -191,13 +191,13 @@ class ClaimWriter:
             write, writing = self._begin(data, origin, content_type, distinct=distinct)
             has_waited = False
             try:
-                with contextlib.suppress(FutureTimeoutError):
+                with errors.suppressed(FutureTimeoutError):
                     writing.result(self._budget)
                 has_waited = True
             finally:
                 is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except Exception as error:
+        except errors.ours(Exception) as error:
             return self._failed(error, started)
 
     async def aput(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
@@ -216,7 +216,7 @@ class ClaimWriter:
             finally:
                 is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except Exception as error:
+        except errors.ours(Exception) as error:
             return self._failed(error, started)
 
     def _begin(
@@ -271,7 +271,7 @@ class ClaimWriter:
         except TooLargeError:
             self._keys.end(write)
             return NotStored("too_large")
-        except Exception as error:
+        except errors.ours(Exception) as error:
             self._keys.end(write)
             errors.warn_once("claim check", f"{_FAILED} {said(error)}")
             return NotStored("error")

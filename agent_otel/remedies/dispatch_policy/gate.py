@@ -109,7 +109,7 @@ class Gate:
                 await _inject(rule, call, record, reader, invocation, run)
         except _DeniedError as denied:
             return denial or self._denial(denied)
-        except Exception:
+        except errors.ours(Exception):
             return denial or self._failed()
         return denial
 
@@ -217,7 +217,7 @@ async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, run:
     """Raise _DeniedError unless the program's function returns True."""
     try:
         answer = await run(functools.partial(hooks.function_of(approve), call))
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _report("The approval", error)
         raise _DeniedError(semconv.RULE_APPROVE) from None
     if answer is not True:
@@ -234,7 +234,7 @@ async def _value_of(name: str, source: Source, call: DispatchedCall, run: Run) -
             value = hooks.context_value(str(source.of))
         else:
             value = await run(functools.partial(hooks.function_of(source.of), call))
-    except Exception as error:
+    except errors.ours(Exception) as error:
         _report(f"The source of {name}", error)
     if value is None:
         errors.warn_once(
@@ -263,13 +263,11 @@ def _answer(record: Dispatch, reader: ToolReader, invocation: Invocation, denial
     written = json.dumps(data, ensure_ascii=False)
     replacement = Replacement(written, data, is_error=True)
     put = LEFT_ALONE
-    try:
+    with errors.reported("tool_call.policy"):
         if reader.answer is not None:
             put = reader.answer(replacement, invocation)
         elif reader.replace is not None:
             put = reader.replace(None, replacement, invocation)
-    except Exception:
-        errors.report_error("tool_call.policy")
     if put is LEFT_ALONE or put is NOT_HERE:
         raise ToolDeniedError(written)
     return put
@@ -305,6 +303,6 @@ def _data(text: str, raw: Raw) -> dict[str, Any]:
     """Return the object that a text is; a value in it that was a number has left no JSON."""
     try:
         data = json.loads(text) if raw.content_type == JSON else None
-    except ValueError:
+    except errors.ours(ValueError):
         data = None
     return data if type(data) is dict else {"content": text}

@@ -82,7 +82,7 @@ class PolicySource:
             self.policy = read_policy(_parsed(content))
             # A later change within the same tick of the clock would show the same version.
             self._version = version if _is_settled(found) else ()
-        except Exception as error:  # of the file system, of the parser
+        except errors.ours(Exception) as error:  # of the file system, of the parser
             self._report(error, version)
             return
         if not self.policy.rules:
@@ -138,13 +138,13 @@ def _contents(place: str) -> tuple[bytes, os.stat_result]:
 def _parsed(content: bytes) -> dict[str, Any]:
     try:
         toml = importlib.import_module("tomllib" if sys.version_info >= (3, 11) else "tomli")
-    except ModuleNotFoundError:
+    except errors.ours(ModuleNotFoundError):
         raise PolicyError(f"Python 3.10 needs tomli to read TOML: {installed_with('policy')}") from None
     try:
         tables: dict[str, Any] = toml.loads(content.decode("utf-8-sig"))
-    except UnicodeDecodeError:
+    except errors.ours(UnicodeDecodeError):
         raise PolicyError("it is not UTF-8") from None
-    except ValueError as error:  # TOMLDecodeError
+    except errors.ours(ValueError) as error:  # TOMLDecodeError
         raise PolicyError(f"it is not TOML: {_position(str(error))}") from None
     return tables
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from agent_otel._internal.errors import attempt, ours
 from agent_otel.core.plain import fields, is_dict, is_text, text
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def read_arguments(arguments: object) -> dict[str, Any]:
         return {}
     try:
         read = json.loads(plain, object_pairs_hook=_object)
-    except (ValueError, RecursionError):
+    except ours(ValueError, RecursionError):
         raise UnreadableError("no JSON object with distinct names") from None
     if type(read) is not dict:
         raise UnreadableError("no object")
@@ -122,9 +123,9 @@ def _parsed(written: str) -> object:
         return json.loads(written, object_pairs_hook=_object)
     except UnreadableError:
         raise
-    except ValueError:
+    except ours(ValueError):
         return None
-    except RecursionError:
+    except ours(RecursionError):
         raise UnreadableError("too many levels") from None
 
 
@@ -182,7 +183,4 @@ def _resembles(member: object, forbidden: Value) -> bool:
 
 
 def _number(written: str) -> float | None:
-    try:
-        return float(written)
-    except ValueError:
-        return None
+    return attempt(float, written)

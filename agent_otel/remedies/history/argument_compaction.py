@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.size import text_bytes
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_copies import LargeArguments, copies
@@ -135,7 +136,7 @@ def _equal(one: Any, other: Any) -> bool:
     wanted = parsed(one)
     try:
         return wanted is not None and bool(parsed(other) == wanted)
-    except Exception:  # values that cannot be compared count as different
+    except ours(Exception):  # values that cannot be compared count as different
         return False
 
 

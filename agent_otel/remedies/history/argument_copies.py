@@ -12,6 +12,7 @@ import re
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history.argument_marks import mark
@@ -205,11 +206,11 @@ def _literal(written: str, quote: str) -> str | None:
     try:
         if quote == '"':
             return str(json.loads(f'"{written}"', strict=False))
-    except ValueError:
+    except ours(ValueError):
         pass
     try:
         return str(ast.literal_eval(f"{quote}{written}{quote}"))
-    except (ValueError, SyntaxError, MemoryError):
+    except ours(ValueError, SyntaxError, MemoryError):
         return None
 
 

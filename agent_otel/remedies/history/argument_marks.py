@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 
@@ -62,7 +63,7 @@ def marked_copy(arguments: Any, above_bytes: int) -> Any:
     key = (hash(arguments), len(arguments), above_bytes)
     try:
         return _copies[key]
-    except KeyError:
+    except ours(KeyError):
         new = marked(arguments, above_bytes)
         if len(_copies) >= _MOST_COPIES:
             _copies.clear()
@@ -83,7 +84,7 @@ def parsed(arguments: Any) -> Any:
     if type(arguments) is str:
         try:
             arguments = json.loads(arguments, strict=False)
-        except (ValueError, RecursionError):
+        except ours(ValueError, RecursionError):
             return None
     return arguments if issubclass(type(arguments), dict) else None
 
@@ -140,7 +141,7 @@ def _marked_text(text: str, above: int) -> Marked | None:
             if less:
                 pieces += (text[done:begin], _written(new))
                 done, removed, values[name] = end, removed + less, value
-    except (ValueError, IndexError, RecursionError):  # not JSON: the text stays
+    except ours(ValueError, IndexError, RecursionError):  # not JSON: the text stays
         return None
     return Marked("".join((*pieces, text[done:])), removed, values) if removed else None
 
@@ -189,6 +190,6 @@ def _is_unicode(text: str) -> bool:
     """Return True for a text without lone surrogates, which JSON can only hold as escapes."""
     try:
         text.encode()
-    except UnicodeEncodeError:
+    except ours(UnicodeEncodeError):
         return False
     return True

@@ -213,19 +213,17 @@ class _Visit:
         plan, now = self._plan, self._now
         if plan is None:
             return
-        try:
+        with errors.reported("remedies.summarize"):
             try:
                 text = await summarizer.summary(
                     ask, summarizer.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
                 )
-            except Exception as error:  # of the model, its client, or the program's function
+            except errors.ours(Exception) as error:  # of the model, its client, or the program's function
                 self._failed(error)
                 return
             replaced = originals(now.history, plan, now.weights)
             is_stored = await self._store(replaced, keep)
             self._put(plan, text, replaced, is_stored=is_stored)
-        except Exception:
-            errors.report_error("remedies.summarize")
 
     def _failed(self, error: Exception) -> None:
         self._summaries.breaker.failed()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from opentelemetry import trace
 
 from agent_otel import semconv
+from agent_otel._internal.errors import ours
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
@@ -205,7 +206,7 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
         found = _beginning(content) if content.rfind(semconv.LIMIT_REACHED) >= 0 else None
         try:
             content = json.JSONDecoder().raw_decode(content, found)[0] if found is not None else None
-        except ValueError:  # another program's text
+        except ours(ValueError):  # another program's text
             return
     known = fields(content)
     if known.get("error") == semconv.LIMIT_REACHED:

@@ -78,7 +78,7 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
                 break
             texts = [summarize(chunk) for chunk in again]
         return _summarised(messages, plan, texts)
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error("remedies.summarize")
         return list(messages)
 
@@ -104,7 +104,7 @@ async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
                 break
             texts = [await summarize(chunk) for chunk in again]
         return _summarised(messages, plan, texts)
-    except Exception:
+    except errors.ours(Exception):
         errors.report_error("remedies.summarize")
         return list(messages)
 

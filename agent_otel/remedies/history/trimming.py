@@ -9,6 +9,7 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.errors import ours
 from agent_otel.measure.size import block_text, size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns
@@ -165,7 +166,7 @@ def _same(one: Any, other: Any) -> bool:
     left, right = ({key: value for key, value in fields(each).items() if key != "id"} for each in (one, other))
     try:
         return bool(left == right)
-    except Exception:  # values that cannot be compared count as different
+    except ours(Exception):  # values that cannot be compared count as different
         return False
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.errors import ours
 from agent_otel.messages import contents, items, messages
 from agent_otel.messages.fields import changed, fields
 from agent_otel.messages.types import NOTHING, AnsweredCall, RequestedCall, Transcript
@@ -159,7 +160,7 @@ def transcript(message: Any) -> Transcript:
     try:
         known = fields(message)
         return contents.read(known) or items.read(known) or messages.read(known) or NOTHING
-    except Exception:  # a message that raises when it is read stays unchanged, like the rest of the history
+    except ours(Exception):  # a message that raises when it is read stays unchanged, like the rest of the history
         return NOTHING
 
 
@@ -189,7 +190,7 @@ class Changes:
         for at, changes in self._at.items():
             try:
                 made[at] = changed(made[at], changes)
-            except Exception:  # noqa: S112 - a message that cannot be copied stays as it is
+            except ours(Exception):
                 continue
             for strategy, count in self._removed.get(at, ()):
                 removed[strategy] = removed.get(strategy, 0) + count

@@ -153,7 +153,7 @@ def client_metric(
         return StartTime(metric)
     try:
         return ClientMetric(metric, _or_own(registry))
-    except ValueError:
+    except errors.ours(ValueError):
         _say_taken(metric)
         return Cells(metric)
 
@@ -162,7 +162,7 @@ def expose(cells: Cells, registry: prometheus_client.CollectorRegistry | None) -
     """Put the cells of a metric into a registry, by default the client's own."""
     try:
         _or_own(registry).register(_Exposed(cells))
-    except ValueError:
+    except errors.ours(ValueError):
         _say_taken(cells.metric)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.stores.base import ClaimStore, Head, NotFoundError, StoreError, TooLargeError
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def open_store(url: str, timeout: float = 0.25) -> ClaimStore:
     """
     try:
         opener = _OPENERS[urlsplit(url).scheme]
-    except (KeyError, ValueError):
+    except ours(KeyError, ValueError):
         raise StoreError(f"not the URL of a store; known are {', '.join(f'{scheme}:' for scheme in SCHEMES)}") from None
     return opener(url, timeout)
 

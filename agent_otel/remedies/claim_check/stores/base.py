@@ -75,7 +75,7 @@ def translated(store: str) -> Iterator[None]:
         yield
     except StoreError:
         raise
-    except Exception as error:
+    except errors.ours(Exception) as error:
         raise StoreError(f"{store}: {errors.described(error)}") from error
 
 
@@ -88,9 +88,9 @@ def library(module: str, extra: str) -> Any:
     """Import a third-party module on first use; StoreError with the install command when it is missing."""
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except errors.ours(ImportError) as error:
         raise StoreError(f"{module} cannot be imported; {installed_with(extra)}") from error
-    except Exception as error:  # such as generated code that another version of its own library refuses
+    except errors.ours(Exception) as error:  # such as generated code that another version of its own library refuses
         raise StoreError(f"{module} cannot be imported: {errors.described(error)}") from error
 
 

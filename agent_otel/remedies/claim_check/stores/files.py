@@ -10,6 +10,7 @@ import secrets
 import time
 from typing import TYPE_CHECKING, Final
 
+from agent_otel._internal.errors import ours, suppressed
 from agent_otel.remedies.claim_check.stores import folders
 from agent_otel.remedies.claim_check.stores.base import (
     FRAME_BYTES,
@@ -79,18 +80,18 @@ class FileStore:
     def delete(self, key: str) -> None:
         """Delete a key."""
         name = _name(key)
-        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(name) as folder:
+        with translated("files"), suppressed(FileNotFoundError), self._folder(name) as folder:
             _remove(folder, name)
 
     def delete_group(self, group: str) -> int:
         """Delete all keys of a group, including unfinished writes; return the number of values."""
         prefix = f"{_group_digest(group)}-"
         removed = 0
-        with translated("files"), contextlib.suppress(FileNotFoundError), self._folder(prefix) as folder:
+        with translated("files"), suppressed(FileNotFoundError), self._folder(prefix) as folder:
             for name in folders.names(folder):
                 form = _NAME.fullmatch(name)
                 if form is not None and name.startswith(prefix):
-                    with contextlib.suppress(FileNotFoundError):  # the sweeper has just removed it
+                    with suppressed(FileNotFoundError):  # the sweeper has just removed it
                         removed += _remove(folder, name) and not form["unfinished"]
         return removed
 
@@ -101,7 +102,7 @@ class FileStore:
 
     def sweep_if_due(self, every: float) -> None:
         """Sweep, unless any process has done so within the last ``every`` seconds."""
-        with contextlib.suppress(FileNotFoundError):
+        with suppressed(FileNotFoundError):
             with folders.own(self._root) as own:
                 is_due = _is_sweep_due(own, every)
             if is_due:
@@ -119,7 +120,7 @@ class FileStore:
             try:
                 with self._folder(name) as folder:
                     file = os.fdopen(folders.open_file(folder, name), "rb")
-            except FileNotFoundError:
+            except ours(FileNotFoundError):
                 raise NotFoundError(key) from None
             with file:
                 yield file, end(file.read(FRAME_BYTES))
@@ -148,7 +149,7 @@ def _write(folder: int, name: str, *parts: bytes) -> None:
             file.writelines(parts)
         os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
     finally:
-        with contextlib.suppress(FileNotFoundError):
+        with suppressed(FileNotFoundError):
             os.unlink(unfinished, dir_fd=folder)
 
 
@@ -164,8 +165,8 @@ def _is_sweep_due(own: int, every: float) -> bool:
     now = time.time()
     try:
         stamp = folders.regular(own, _STAMP)
-    except FileNotFoundError:
-        with contextlib.suppress(FileExistsError):
+    except ours(FileNotFoundError):
+        with suppressed(FileExistsError):
             os.close(folders.new_file(own, _STAMP))
         return True
     if stamp is not None:
@@ -178,12 +179,12 @@ def _is_sweep_due(own: int, every: float) -> bool:
 def _sweep(own: int, shard: str) -> int:
     """Sweep one folder; files that cannot be read or removed stay."""
     removed = 0
-    with contextlib.suppress(OSError, StoreError), folders.inner(own, shard) as folder:
+    with suppressed(OSError, StoreError), folders.inner(own, shard) as folder:
         for name in folders.names(folder):
             form = _NAME.fullmatch(name)
             if form is not None and _shard(name) == shard:
                 remove = _remove_if_left_over if form["unfinished"] else _remove_if_expired
-                with contextlib.suppress(OSError, StoreError):  # removed already, no regular file, or unreadable
+                with suppressed(OSError, StoreError):  # removed already, no regular file, or unreadable
                     removed += remove(folder, name)
     return removed
 
@@ -203,7 +204,7 @@ def _remove_if_expired(folder: int, name: str) -> bool:
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     expired = _has_expired(folder, aside)
     if not expired:
-        with contextlib.suppress(FileExistsError):  # a still newer file has the name
+        with suppressed(FileExistsError):  # a still newer file has the name
             os.link(aside, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
     os.unlink(aside, dir_fd=folder)
     return expired

@@ -12,6 +12,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, Final
 
+from agent_otel._internal.errors import ours, suppressed
 from agent_otel.remedies.claim_check.stores.base import StoreError
 
 if TYPE_CHECKING:
@@ -111,10 +112,10 @@ def regular(folder: int, name: str) -> os.stat_result | None:
 def _open(parent: int, name: str, *, make: bool) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=parent)
-    except FileNotFoundError:
+    except ours(FileNotFoundError):
         if not make:
             raise
-    with contextlib.suppress(FileExistsError):  # another process has created it
+    with suppressed(FileExistsError):  # another process has created it
         os.mkdir(name, 0o700, dir_fd=parent)
     return os.open(name, _FOLDER, dir_fd=parent)
 

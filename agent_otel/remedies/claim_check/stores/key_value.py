@@ -12,6 +12,7 @@ import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_otel._internal import fork
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, translated
 from agent_otel.remedies.claim_check.stores.index import Index, added, entries_of, keys_in
 from agent_otel.remedies.claim_check.stores.sweeper import sweeper
@@ -133,5 +134,5 @@ def _data(key: str, value: dict[str, Any] | None) -> bytes:
         raise NotFoundError(key)
     try:
         return base64.b64decode(value["base64"], validate=True)
-    except (KeyError, TypeError, binascii.Error) as error:
+    except ours(KeyError, TypeError, binascii.Error) as error:
         raise StoreError("what is stored under this key was written by somebody else") from error

@@ -120,6 +120,6 @@ def _asking(key: str, *, missing_ok: bool = False) -> Iterator[None]:
     with translated("objects"):
         try:
             yield
-        except FileNotFoundError:
+        except errors.ours(FileNotFoundError):
             if not missing_ok:
                 raise NotFoundError(key) from None

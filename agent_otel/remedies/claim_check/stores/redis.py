@@ -6,6 +6,7 @@ import re
 import time
 from typing import Any, Final
 
+from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.stores.base import Head, NotFoundError, StoreError, library, translated
 
 #: Keys that Redis scans in one step; it serves other clients between the steps.
@@ -25,7 +26,7 @@ class RedisStore:
         retry = library("redis.retry", "redis").Retry(library("redis.backoff", "redis").NoBackoff(), 0)
         try:
             self._client = redis.Redis.from_url(url, retry=retry, **options)
-        except Exception:  # its message may contain the password
+        except ours(Exception):  # its message may contain the password
             raise StoreError("redis: not the URL of a database, as in redis://host:6379/0") from None
 
     def put(self, key: str, data: bytes, ttl: float) -> None:

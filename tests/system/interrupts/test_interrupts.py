@@ -1,0 +1,68 @@
+"""An exception that is raised from outside leaves every guard, and nothing of the call stays in the context."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
+
+FOLDER = Path(__file__).parent
+#: Interrupts of each kind, and the environment of the program.
+FEW = {"sync": ("bare", 600), "async": ("bare", 200), "thread": ("bare", 300), "gevent": ("servers", 300)}
+#: Tasks that outlive their soft limit of one second.
+TASKS = 8
+
+
+def _check(environment: Callable[[str], Environment], name: str, kind: str, count: int) -> None:
+    child = environment(name).run(
+        FOLDER / "program.py", kind, str(count), env={"AGENT_OTEL": "1"}, check=True, timeout=900
+    )
+    said = json.loads(child.stdout.splitlines()[-1])
+    assert {"swallowed": {}, "left": {}} == {what: said[what] for what in ("swallowed", "left")}, kind
+    assert said["interrupts"] >= count
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_nothing_is_swallowed_or_left_behind(environment: Callable[[str], Environment], kind: str) -> None:
+    name, count = FEW[kind]
+    _check(environment, name, kind, count)
+
+
+def test_every_python_judges_alike(environment: Callable[[str], Environment]) -> None:
+    for name in ("oldest", "bare-3.13", "bare-newest"):
+        for kind in ("sync", "thread"):
+            _check(environment, name, kind, 300)
+
+
+def test_a_second_signal_is_not_swallowed(environment: Callable[[str], Environment]) -> None:
+    child = environment("bare").run(
+        FOLDER / "program.py", "nested", "600", env={"AGENT_OTEL": "1"}, check=True, timeout=900
+    )
+    assert {} == json.loads(child.stdout.splitlines()[-1])["swallowed"]
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("kind", FEW)
+def test_five_thousand_interrupts(environment: Callable[[str], Environment], kind: str) -> None:
+    _check(environment, FEW[kind][0], kind, 5_000)
+
+
+def test_soft_limits_of_celery_end_each_task(environment: Callable[[str], Environment], tmp_path: Path) -> None:
+    ends = {}
+    for switch in ("", "1"):
+        child = environment("celery").run(
+            FOLDER / "celery_program.py",
+            *(str(tmp_path / f"broker{switch}"), str(TASKS)),
+            env={"AGENT_OTEL": switch, "PYTHONPATH": str(FOLDER)},
+            check=True,
+            timeout=300,
+        )
+        ends[switch] = json.loads(child.stdout.splitlines()[-1])
+    assert {"": ["soft"] * TASKS, "1": ["soft"] * TASKS} == ends
