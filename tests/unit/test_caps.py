@@ -326,7 +326,7 @@ DAPR_16_MIB = {
 }
 
 
-@pytest.mark.parametrize(("boundary", "expected"), DAPR_16_MIB.items())
+@each_row(("boundary", "expected"), DAPR_16_MIB.items(), around=_anew)
 def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
     configure: Callable[[str], None], boundary: str, expected: EffectiveCap
 ) -> None:
@@ -334,7 +334,7 @@ def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
     assert expected == cap_for("dapr", boundary)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "key", "expected"),
     [
         ("dapr.activity_input=3MiB", ("dapr", "activity_input"), EffectiveCap(3145728, "configured")),
@@ -361,6 +361,7 @@ def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
         ("temporal.memo=1KiB,temporal.memo=2KiB", ("temporal", "memo"), EffectiveCap(2048, "configured")),
         ("restate.state=1024GiB", ("restate", "state"), EffectiveCap(1099511627776, "configured")),
     ],
+    around=_anew,
 )
 def test_what_is_configured_goes_first(
     configure: Callable[[str], None],
@@ -374,7 +375,7 @@ def test_what_is_configured_goes_first(
     assert [] == caplog.messages
 
 
-@pytest.mark.parametrize(
+@each_row(
     "entry",
     [
         "dapr.message=0",
@@ -396,6 +397,7 @@ def test_what_is_configured_goes_first(
         "da pr.message=16MiB",
         "dapr.message=16MiB=1",
     ],
+    around=_anew,
 )
 def test_a_bad_entry_is_one_warning_and_only_it_is_left_out(
     configure: Callable[[str], None], caplog: pytest.LogCaptureFixture, entry: str
