@@ -10,6 +10,7 @@ from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
+from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ SHARES_UNLESS: Final = "MLFLOW_USE_DEFAULT_TRACER_PROVIDER"
 
 def is_step_span(span: Span, name: str) -> bool:
     """Return true when the runtime's own instrumentation opened this span for the step."""
-    attributes = getattr(span, "attributes", None)
+    attributes = _attributes(span)
     if not span.is_recording() or not attributes or semconv.RUNTIME in attributes:
         return False
     if not any(key in attributes for key in STEP_SPANS):
@@ -70,8 +71,16 @@ def free_attributes(span: Span) -> Mapping[str, Any] | None:
     """Return the attributes of another instrumentation's span that records and has the numbers of no call, or None."""
     if not span.is_recording():
         return None
-    attributes = getattr(span, "attributes", None) or {}
+    attributes = _attributes(span)
     return None if semconv.ARGS_HASH in attributes else attributes
+
+
+def _attributes(span: Any) -> dict[str, Any]:
+    """Return a copy: `getattr` with a default, and ``in`` of a Mapping, swallow what a signal handler raises."""
+    try:
+        return dict(span.attributes or {})
+    except ours(AttributeError):
+        return {}
 
 
 def is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
