@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork, signatures
 from agent_otel.core import execution_context
-from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolDeniedError, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -55,10 +56,9 @@ def _given_names(invocation: Invocation) -> Iterable[str]:
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
 
-def _inject_given(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject_given(invocation: Invocation, values: dict[str, Any]) -> None:
     """Keep the injected arguments for `tool_call.arguments`."""
     invocation.kwargs = values
-    return True
 
 
 _READER = ToolReader(PRODUCED, _given, _read, replace=_replace, parameters=_given_names, inject=_inject_given)
@@ -133,7 +133,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             nonlocal wrapper
             if not env.active:
-                return await target(*args, **kwargs)
+                return await _unmeasured(target, None, args, kwargs)
             if wrapper is None:
                 wrapper = _wrapper(reader, target)
             return await wrapper(target, None, args, kwargs)
@@ -144,7 +144,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal wrapper
         if not env.active:
-            return target(*args, **kwargs)
+            return _unmeasured(target, None, args, kwargs)
         if wrapper is None:
             wrapper = _wrapper(reader, target)
         return wrapper(target, None, args, kwargs)
@@ -187,7 +187,21 @@ def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
 
 
 def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if (refusal := _refusal()) is not None:
+        raise ToolDeniedError(refusal)
     return target(*args, **kwargs)
+
+
+def _refusal() -> str | None:
+    """Return the denial of a call on which the policy cannot decide, because no core is there; None where it may run.
+
+    Where the switch is off, the call is denied under AGENT_OTEL_TOOL_POLICY_STRICT alone, and logged else.
+    """
+    if not env.active:
+        env.without_policy(env.OFF_HERE)
+    has_policy = bool(os.environ.get("AGENT_OTEL_TOOL_POLICY"))
+    is_refused = bool(env.refusals) or (env.active and has_policy and _core() is None)
+    return '{"error": "tool_denied", "rule": "unreadable"}' if is_refused else None
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -226,7 +240,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         that does not call this method.
         """
         if self._visit is None:
-            return None
+            return _refusal()
         self._visit.take_turn()
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -234,7 +248,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     async def arefused(self) -> str | None:
         """Do the same as `refused` without blocking the event loop while the call waits or the policy runs."""
         if self._visit is None:
-            return None
+            return _refusal()
         await self._visit.atake_turn()
         answer = await self._visit.askipped(self._invocation)
         return answer if isinstance(answer, str) else None

@@ -9,25 +9,24 @@ import sys
 
 from agent_otel._internal import env
 
-_complaints: set[str] = set()
-
 
 def start() -> None:
     """Activate if ``AGENT_OTEL`` is on; raise nothing, because an error here would stop the interpreter."""
-    switch = os.environ.get("AGENT_OTEL")
-    if switch and switch.strip().lower() not in env.OFF:
+    if os.environ.get("AGENT_OTEL"):
         activate()
 
 
 def activate() -> None:
     """Install the import hook, once per process; ``AGENT_OTEL=0`` prevents it. Raises nothing."""
     switch = os.environ.get("AGENT_OTEL", "1").strip().lower() or "1"
-    if env.active or switch in env.OFF:
+    if env.active:
         return
     if switch not in env.ON:
-        _complain(
-            f"AGENT_OTEL={switch!r} is neither of {', '.join(env.ON)} nor of {', '.join(env.OFF[1:])}; staying off"
-        )
+        if switch not in env.OFF:
+            env.complain(
+                f"AGENT_OTEL={switch!r} is neither of {', '.join(env.ON)} nor of {', '.join(env.OFF[1:])}; staying off"
+            )
+        env.without_policy(env.OFF_HERE)
         return
     env.active = True
     try:
@@ -47,8 +46,11 @@ def activate() -> None:
 
             sigterm.install()
     except (Exception, SystemExit) as error:
+        from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
+
         env.active = False
-        _complain(f"not active, {_described(error)}")
+        env.complain(f"not active, {errors.described(error)}")
+        env.without_policy(env.OFF_HERE)
 
 
 def _imported(module: str) -> None:
@@ -61,33 +63,21 @@ def _imported(module: str) -> None:
 
             lookup.imported(module)
     except Exception as error:
-        _complain(f"{module} is not measured, {_described(error)}")
+        from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
+
+        env.complain(f"{module} is not measured, {errors.described(error)}")
+        env.without_policy(module)
+    if env.refusals:
+        raise ImportError(env.refusals[0])
 
 
 def deactivate() -> None:
     """Remove the import hook and restore all wrapped functions."""
     env.active = False
+    env.without_policy(env.OFF_HERE)
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415
 
     import_hook.uninstall()
     patching = sys.modules.get("agent_otel.integrations.patching")
     if patching is not None:
         patching.restore()
-
-
-def _described(error: BaseException) -> str:
-    """Return the class of an exception and where it was raised, never its text, in which values may stand."""
-    found = error.__traceback__
-    while found is not None and found.tb_next is not None:
-        found = found.tb_next
-    place = f" at {os.path.basename(found.tb_frame.f_code.co_filename)}:{found.tb_lineno}" if found is not None else ""  # noqa: PTH119 - pathlib is not loaded yet
-    return f"{type(error).__name__}{place}"
-
-
-def _complain(message: str) -> None:
-    if message not in _complaints:
-        _complaints.add(message)
-        try:  # noqa: SIM105 - contextlib is not loaded yet
-            sys.stderr.write(f"agent_otel: {message}\n")
-        except Exception:  # noqa: S110 - standard error is closed or full
-            pass

@@ -179,6 +179,9 @@ class finishing(functools.partial[object]):  # noqa: N801 - as `suppressed`
 class _Discarded(functools.partial[object]):
     __slots__ = ()
 
+    def discard(self) -> None:
+        """Do nothing: a consumer may ask a generator that has ended again."""
+
 
 def attempt(function: Callable[..., _R], *arguments: Any, default: _D = None) -> _R | _D:  # type: ignore[assignment]
     """Return what a function returns, or the default where it refuses the arguments, such as text that is not JSON."""

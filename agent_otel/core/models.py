@@ -168,7 +168,7 @@ class Models:
                     return UNKNOWN
                 waiting.append(use)
                 return None
-            if not _has_table():
+            if not (_TABLE in sys.modules or (settings.current().model_prices and _is_installed())):
                 return ModelFacts(configured().get(model))
             self._waiting[model] = [use]
             if not self._drains_at_exit:
@@ -212,11 +212,6 @@ def _use(use: Callable[[ModelFacts], None], facts: ModelFacts) -> None:
 def configured() -> dict[str, int]:
     """Return the windows that the setting gives, by model."""
     return dict(settings.current().context_windows)
-
-
-def _has_table() -> bool:
-    """Return true when the program has loaded the table of genai-prices, or the setting has another process read it."""
-    return _TABLE in sys.modules or (settings.current().model_prices and _is_installed())
 
 
 @functools.lru_cache(maxsize=1)

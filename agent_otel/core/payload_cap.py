@@ -97,7 +97,7 @@ def _look_up(runtime: str, boundary: str, version: str | None, variant: str | No
     configured = {(of, at): cap_bytes for of, at, cap_bytes in settings.current().caps}
     chosen = _choose(rows, version, variant)
     cap_bytes = _told(configured, runtime, boundary, chosen)
-    if cap_bytes is None and not _is_cumulative(boundary, rows):
+    if cap_bytes is None and not (any(row.cumulative for row in rows) if rows else boundary == "history"):
         cap_bytes = configured.get((runtime, "payload"))
     if cap_bytes is not None:
         return EffectiveCap(cap_bytes, "configured")
@@ -128,10 +128,6 @@ def _told(said: Mapping[_Boundary, int], runtime: str, boundary: str, rows: Iter
         return cap_bytes
     shares = [int(row.share * said[runtime, row.share_of]) for row in rows if (runtime, row.share_of) in said]
     return min(shares, default=None)
-
-
-def _is_cumulative(boundary: str, rows: list[Cap]) -> bool:
-    return any(row.cumulative for row in rows) if rows else boundary == "history"
 
 
 def _speaks_of(versions: str, version: str | None) -> bool:

@@ -223,16 +223,14 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
     # No span for a retry: some runtimes retry a rejected payload a dozen times a second.
     if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
         name = step.activity or step.workflow or ""
-        parent, links = (None, ()) if _has_span() else durable_runs.around(out, step)
+        parent, links = (
+            (None, ()) if trace.get_current_span().get_span_context().is_valid else durable_runs.around(out, step)
+        )
         span = run_spans.open_payload_span(
             out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
         )
         durable_runs.opened(step, span.span)
     payloads.finish(out, step, span, weighed, None, refused=refused is not None)
-
-
-def _has_span() -> bool:
-    return trace.get_current_span().get_span_context().is_valid
 
 
 def _rank(weighed: MeasuredPayload) -> tuple[float, int]:

@@ -366,15 +366,13 @@ def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invo
 
 
 def _is_inside(reader: ToolReader, call: ToolCall, around: ToolCall) -> bool:
-    """Return true for a call that the body of a running tool makes, unless another agent makes it."""
-    if _is_of_another_agent(call, around):
+    """Return true for a call that the body of a running tool makes, and that is no call of another agent.
+
+    An agent that runs inside a tool is known by its name where its calls have no ids.
+    """
+    if around.is_agent or (call.call_id is None and call.agent is not None and call.agent != around.agent):
         return False
     return call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name})
-
-
-def _is_of_another_agent(call: ToolCall, current: ToolCall) -> bool:
-    """Return true when an agent that runs inside a tool makes the call; needed where calls have no ids."""
-    return current.is_agent or (call.call_id is None and call.agent is not None and call.agent != current.agent)
 
 
 def _plain_call(call: ToolCall | None) -> ToolCall | None:

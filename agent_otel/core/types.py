@@ -176,8 +176,9 @@ class ToolReader(NamedTuple):
     skipped handler, the exception that ``failure_text`` reads), the replacement and the call. ``is_alone`` is true
     where only an outer function is wrapped. ``is_awaited``: the function is a sync one that returns a coroutine.
     ``is_relayed``: in the code of a durable workflow it has an activity, which is read, call the handler.
+    ``validated`` returns what the framework makes of the model's arguments for the handler, and may raise.
     ``parameters`` returns the names of a tool's parameters. ``inject`` puts arguments into the ``args`` and ``kwargs``
-    of the invocation, changes no object of the framework, and returns false where it cannot. ``answer`` returns a
+    of the invocation, changes no object of the framework, and returns False where it cannot. ``answer`` returns a
     denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
@@ -194,11 +195,12 @@ class ToolReader(NamedTuple):
     cause: Callable[[BaseException], BaseException] | None = None
     replace: Callable[[Any, Replacement, Invocation], Any] | None = None
     parameters: Callable[[Invocation], Iterable[str]] | None = None
-    inject: Callable[[Invocation, dict[str, Any]], bool] | None = None
+    inject: Callable[[Invocation, dict[str, Any]], bool | None] | None = None
     answer: Callable[[Replacement, Invocation], Any] | None = None
     is_alone: bool = False
     is_awaited: bool = False
     is_relayed: bool = False
+    validated: Callable[[Invocation], object] | None = None
 
 
 class RequestPart(NamedTuple):

@@ -121,9 +121,6 @@ class _ModelSteps(_Steps):
 class _WaitingSteps(_ModelSteps):
     """The steps of a streamed model request, which waits for tokens before the first."""
 
-    def __init__(self, begin: Callable[[], Any]) -> None:
-        super().__init__(begin, queues=True)
-
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
         if self._begin is not None:
             self.begin()
@@ -138,9 +135,9 @@ class _GatedSteps(_Steps):
     def __init__(self, begin: Callable[[], Any], call: _Call, reader: ToolReader, *, queues: bool) -> None:
         super().__init__(begin, queues=queues)
         self._call = call
-        self._reader = reader._replace(replace=None)  # no answer takes the place of the items
-        #: True until the controls let the call run: another step may come before they have, or after a denial.
-        self._is_closed = True
+        self._reader = reader
+        #: False until the controls let the call run: another step may come before they have, or after a denial.
+        self._is_open = False
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
         if self._begin is not None:
@@ -148,10 +145,10 @@ class _GatedSteps(_Steps):
             if self.visit is not None:
                 step = self.visit.step()
                 with finishing(step.close), step:
-                    skipped(self.visit.record, self._reader, self._call.invocation)
+                    skipped(self.visit.record, self._reader._replace(replace=None), self._call.invocation)
                 advance = self._call.renewed(advance)
-            self._is_closed = False
-        if self._is_closed:
+            self._is_open = True
+        if not self._is_open:
             raise StopIteration
         return super().run(advance, *args)
 
@@ -160,10 +157,10 @@ class _GatedSteps(_Steps):
             if self.visit is not None:
                 step = self.visit.step()
                 with finishing(step.close), step:
-                    await askipped(self.visit.record, self._reader, self._call.invocation)
+                    await askipped(self.visit.record, self._reader._replace(replace=None), self._call.invocation)
                 advance = self._call.renewed(advance)
-            self._is_closed = False
-        if self._is_closed:
+            self._is_open = True
+        if not self._is_open:
             raise StopAsyncIteration
         return await super().run_async(advance, *args)
 
@@ -191,14 +188,8 @@ class _Call:
         return step
 
 
-class _RemediedSteps(_Steps):
+class _RemediedSteps(_GatedSteps):
     """The steps of an async generator of events, whose result a remedy may replace."""
-
-    def __init__(self, begin: Callable[[], Any], call: _Call, *, queues: bool) -> None:
-        super().__init__(begin, queues=queues)
-        self._call = call
-        #: True until the controls let the call run.
-        self._is_closed = True
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         is_first = await self.begin_in_turn()
@@ -211,8 +202,8 @@ class _RemediedSteps(_Steps):
                 if instead is not LEFT_ALONE:  # the only event of a call that is skipped
                     return instead
                 advance = self._call.renewed(advance)
-                self._is_closed = False
-            if self._is_closed:
+                self._is_open = True
+            if not self._is_open:
                 raise StopAsyncIteration
             return await self.visit.aremedied(await advance(*args), self._call.invocation)
 
@@ -304,8 +295,9 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
     """Call a generator function, and put the measuring around its generator, of either kind."""
     if isinstance(reader, ModelReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
-        kind = _ModelSteps if backpressure() is None else _WaitingSteps
-        return _proxy(generator, kind(lambda: handler.enter_model(reader, invocation)))
+        queues = backpressure() is not None
+        kind = _WaitingSteps if queues else _ModelSteps
+        return _proxy(generator, kind(lambda: handler.enter_model(reader, invocation), queues=queues))
     if isinstance(reader, RunReader):
         generator = wrapped(*invocation.args, **invocation.kwargs)
         return _proxy(generator, _Steps(lambda: run_visit.enter_run_stream(reader, invocation)))
@@ -318,7 +310,7 @@ def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Run
     queues = reader.events and handler.queues_calls()
     steps: _Steps = _Steps(begin, queues=queues)
     if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
-        steps = _RemediedSteps(begin, call, queues=queues)
+        steps = _RemediedSteps(begin, call, reader, queues=queues)
     elif handler.injects() or (skips and not reader.events):
         steps = _GatedSteps(begin, call, reader, queues=queues)
     proxy = _proxy(call.generator, steps)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel import settings
-from agent_otel._internal import errors
+from agent_otel._internal import env, errors
 from agent_otel.core import handler, switches
 from agent_otel.integrations import preload, versions, wrappers
 from agent_otel.integrations.hooks import Family, Injecting
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from agent_otel.integrations.hooks import Wrapper
-    from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+    from agent_otel.integrations.registry.entries import Integration, Site
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"
@@ -42,10 +42,15 @@ def apply(integration: Integration, site: Site, module_name: str) -> None:
     """Wrap what a site of an integration names in a module that has just been imported; nothing is raised."""
     with errors.reported(f"integration.{integration.name}"):
         _apply(integration, site, module_name)
+        return
+    env.without_policy(integration.distribution)
 
 
 def _apply(integration: Integration, site: Site, module_name: str) -> None:
-    if _is_applied(site, module_name) or integration.is_disabled(settings.current().disabled_integrations):
+    if _is_applied(site, module_name):
+        return
+    if integration.is_disabled(settings.current().disabled_integrations):
+        versions.without_policy(integration)
         return
     version = versions.imported(integration.distribution, module_name)
     if version is not None and versions.is_older(version, integration.minimum):
@@ -59,7 +64,7 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
         # A module that is still running has its turn when it has run.
         if module is None or (candidate.module != module_name and versions.is_running(module)):
             continue
-        if _resolves(module, candidate):
+        if all(_find(module, wrap.target) is not None for wrap in candidate.wraps):
             for wrap in candidate.wraps:
                 _wrap(module, wrap.target, getattr(adapter, wrap.reader))
             _matched[site] = candidate.module, getattr(module, "__spec__", None)
@@ -69,7 +74,8 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
             )
             preload.load()
             return
-    if any(versions.is_to_come(candidate.module) for candidate in _newer(site, module_name)):
+    modules = [candidate.module for candidate in site.candidates]
+    if any(map(versions.is_to_come, modules[: modules.index(module_name)])):
         return  # the module of an older version is still there, and the newer form is elsewhere
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
     versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
@@ -79,16 +85,6 @@ def _is_applied(site: Site, module_name: str) -> bool:
     """Return True for a site that was applied, unless it was in this module and the module has been reloaded."""
     name, spec = _matched.get(site, (None, None))
     return name is not None and (name != module_name or getattr(sys.modules.get(name), "__spec__", None) is spec)
-
-
-def _newer(site: Site, module_name: str) -> tuple[Candidate, ...]:
-    """Return the candidates that are newer than those in a module."""
-    modules = [candidate.module for candidate in site.candidates]
-    return site.candidates[: modules.index(module_name)]
-
-
-def _resolves(module: ModuleType, candidate: Candidate) -> bool:
-    return all(_find(module, wrap.target) is not None for wrap in candidate.wraps)
 
 
 def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
@@ -122,14 +118,10 @@ def _captured(parent: Any, attribute: str, original: Any) -> Iterator[tuple[type
     owners: list[type] = type.__subclasses__(parent) if isinstance(parent, type) else []
     for owner in owners:
         value = vars(owner).get(attribute)
-        if value is not None and inspect.isroutine(value) and _calls(value, original):
+        is_around = inspect.isroutine(value) and inspect.unwrap(value, stop=lambda each: each is original) is original
+        if value is not None and is_around:
             yield owner, value
         yield from _captured(owner, attribute, original)
-
-
-def _calls(value: Any, original: Any) -> bool:
-    """Return True for a wrapper of a function, which may be a wrapper of the framework's itself."""
-    return inspect.unwrap(value, stop=lambda wrapped: wrapped is original) is original
 
 
 def _wrap_found(

@@ -47,18 +47,16 @@ def cause_behind(
     return cause
 
 
-def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> bool:
-    """Add injected arguments to a call whose function takes them by name; return true."""
+def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> None:
+    """Add injected arguments to a call whose function takes them by name."""
     invocation.kwargs = {**invocation.kwargs, **values}
-    return True
 
 
-def inject_into(position: int, name: str) -> Callable[[Invocation, dict[str, Any]], bool]:
+def inject_into(position: int, name: str) -> Callable[[Invocation, dict[str, Any]], None]:
     """Return a function that adds injected arguments to a copy of the dictionary that a function takes them in."""
 
-    def inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+    def inject(invocation: Invocation, values: dict[str, Any]) -> None:
         invocation.put(position, name, {**fields(invocation.arg(position, name)), **values})
-        return True
 
     return inject
 

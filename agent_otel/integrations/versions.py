@@ -12,6 +12,7 @@ import re
 import sys
 from importlib.machinery import ModuleSpec, PathFinder
 
+from agent_otel._internal import env
 from agent_otel._internal.errors import ours
 
 TYPE_CHECKING = False
@@ -68,7 +69,9 @@ def check(integration: Integration, module: str) -> None:
     elif _spec(module) is not None:  # else the modules come from elsewhere than files
         for site in integration.sites:
             is_expected = not (site.beside or is_older(version, site.minimum))
-            if is_expected and _has_package(site) and not _has_any(site):
+            modules = [candidate.module for candidate in site.candidates]
+            has_any = any(name in sys.modules or _spec(name) is not None for name in modules)
+            if is_expected and _has_package(site) and not has_any:
                 say_unmatched(integration, version, f"it has no module {site.candidates[0].module}")
 
 
@@ -80,6 +83,7 @@ def say_unmatched(integration: Integration, version: str | None, why: str) -> No
 
     if version is None or integration.is_disabled(settings.current().disabled_integrations):
         return
+    without_policy(integration)
     report_integration(integration.name, version, semconv.UNMATCHED)
     if settings.current().prometheus_port:  # perhaps nothing else is measured here that would open the port
         from agent_otel.integrations import preload  # noqa: PLC0415
@@ -91,6 +95,12 @@ def say_unmatched(integration: Integration, version: str | None, why: str) -> No
         f"{integration.distribution} {version} is not instrumented: {why}. Known to work: {known}. Its calls are not "
         "measured; everything else goes on as before.",
     )
+
+
+def without_policy(integration: Integration) -> None:
+    """Log once that a policy does not act on the tool calls of a framework in use."""
+    if integration.adapter.startswith("frameworks."):
+        env.without_policy(integration.distribution)
 
 
 def _beside(distribution: str, module: str) -> str | None:
@@ -132,10 +142,6 @@ def _has_package(site: Site) -> bool:
     """Return false for a site in a package of another distribution, which is not installed."""
     packages = {candidate.module.partition(".")[0] for candidate in site.candidates}
     return any(package in sys.modules or _spec(package) is not None for package in packages)
-
-
-def _has_any(site: Site) -> bool:
-    return any(candidate.module in sys.modules or _spec(candidate.module) is not None for candidate in site.candidates)
 
 
 def _spec(module: str) -> object:

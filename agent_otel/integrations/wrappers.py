@@ -151,11 +151,7 @@ def _entry_of(reader: Reader) -> Callable[..., Any]:
         from agent_otel.core import step_handler  # noqa: PLC0415 - few programs need the modules that it loads
 
         return step_handler.enter_step
-    return _enter_door
-
-
-def _enter_door(door: Door, invocation: Invocation) -> Any:
-    return door.enter(invocation)
+    return lambda door, invocation: door.enter(invocation)
 
 
 def _around(  # noqa: PLR0913 - the differences between wrapped functions

@@ -224,23 +224,20 @@ class Remedies:
     def _put_back(
         self, record: ToolInvocation, reader: ToolReader, found: Remedied | None, value: Any, invocation: Invocation
     ) -> Any:
-        put = value
-        if found is not None and reader.replace is not None:
-            # A failure stays a failure.
-            is_error = found.replacement.is_error or record.error_type is not None
-            replacement = found.replacement._replace(is_error=is_error)
-            put = reader.replace(value, replacement, invocation)
-            if put is NOT_HERE:
-                put = value
-                self._cannot_act(reader)
-            elif put is LEFT_ALONE:
-                put = value
-                errors.warn_once(
-                    f"left alone {record.name}",
-                    f"A result of {record.name} goes on whole: nothing else satisfies the output it declares.",
-                )
-            else:
-                record.replace(found)
+        if found is None or reader.replace is None:
+            return value
+        is_error = found.replacement.is_error or record.error_type is not None  # a failure stays a failure
+        put = reader.replace(value, found.replacement._replace(is_error=is_error), invocation)
+        if put is NOT_HERE:
+            self._cannot_act(reader)
+            return value
+        if put is LEFT_ALONE:
+            errors.warn_once(
+                f"left alone {record.name}",
+                f"A result of {record.name} goes on whole: nothing else satisfies the output it declares.",
+            )
+            return value
+        record.replace(found)
         return put
 
     def _count(self, record: ToolInvocation, read: object) -> None:

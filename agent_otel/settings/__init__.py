@@ -192,6 +192,14 @@ class Settings(TelemetrySettings):
         "arguments; every other call is denied before its handler runs. `code`: the program gives the policy to "
         "`agent_otel.remedies.use_policy`. See [dispatch policy](dispatch-policy.md).",
     )
+    tool_policy_strict: bool = setting(
+        "AGENT_OTEL_TOOL_POLICY_STRICT",
+        SWITCH,
+        False,
+        "Refuse what the policy does not act on: calls of `agent_otel.tool` while the package is off, and the import "
+        "of a framework that is disabled or in an unknown version.",
+        needs=("AGENT_OTEL_TOOL_POLICY",),
+    )
 
     trim_results: bool = setting(
         "AGENT_OTEL_TRIM_RESULTS",
@@ -327,7 +335,9 @@ def load(environ: Mapping[str, str]) -> Settings:
     refused: dict[str, bool] = {}
     rows = {item.metadata["variable"]: item for item in fields(Settings)}
     for variable, item in rows.items():
-        text = environ.get(variable, "").strip()
+        given = environ.get(variable, "")
+        # A blank policy is a path that cannot be read: it denies all calls, and does not switch the policy off.
+        text = given if variable == "AGENT_OTEL_TOOL_POLICY" and not given.strip() else given.strip()
         if not text:
             continue
         try:

@@ -22,8 +22,9 @@ ON_RESULTS: Final = (
     *("result_ceiling_bytes", "claim_check", "max_tool_calls", "max_conversation_tool_calls"),
     *("max_result_bytes", "max_result_tokens", "max_execution_tokens"),
 )
-#: The same, and of the queue, which has no effect on generators alone.
-ON_ITEMS: Final = (*ON_RESULTS, "max_parallel_tool_calls", "tokens_per_minute")
+#: Fields of the queue, and of remedies that have no effect on generators: the limits of calls act on them.
+QUEUE: Final = ("max_parallel_tool_calls", "tokens_per_minute")
+ON_ITEMS: Final = ("result_ceiling_bytes", "claim_check", "max_result_bytes", "max_result_tokens", *QUEUE)
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 #: Fields of remedies that act around a handler only.
 ON_HANDLERS: Final = ("result_ceiling_bytes", "claim_check", "max_parallel_tool_calls", "tool_policy")
@@ -149,11 +150,12 @@ def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: st
 
 def cannot_act_in_workflows(chosen: DataclassInstance, adapter: str) -> None:
     """Warn once that remedies do not act on the tool calls that a durable workflow makes in its own code."""
-    framework = adapter.rpartition(".")[2]
+    framework, names = adapter.rpartition(".")[2], in_use(chosen, (*ON_RESULTS, *QUEUE, "tool_policy"))
     errors.warn_once(
         f"remedies in workflows of {adapter}",
-        f"{in_use(chosen, (*ON_ITEMS, 'tool_policy'))}: without effect on tool calls through {framework} in the code "
-        "of a durable workflow, which runs again at each replay; they run, and their results go on whole.",
+        f"{names}: without effect on tool calls through {framework} in the code of a durable workflow, which runs "
+        "again at each replay; they run, and their results go on whole.",
+        level=logging.ERROR if in_use(chosen, ("tool_policy",)) else logging.WARNING,
     )
 
 

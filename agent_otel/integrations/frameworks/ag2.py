@@ -124,13 +124,12 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
     return event
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the call, which middleware has seen."""
     event = invocation.arg(0, "event")
     call = copy.copy(event)
     call.serialized_arguments = {**event.serialized_arguments, **values}
     invocation.put(0, "event", call)
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

@@ -129,11 +129,10 @@ def _arguments(invocation: Invocation) -> dict[str, Any]:
     return arguments if is_dict(arguments) else {}
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the call, which stays in the agent's context as it is."""
     arguments = json.dumps({**_arguments(invocation), **values}, ensure_ascii=False)
     invocation.put(0, "tool_call", invocation.arg(0, "tool_call").model_copy(update={"input": arguments}))
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

@@ -172,12 +172,11 @@ def _replace(outcome: Any, replacement: Replacement, invocation: Invocation) -> 
     return outcome
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Leave the values to `_build`, because messages and events show the call's arguments; drop the model's own."""
     call = invocation.instance
     if not is_empty(call.arguments):
         call.arguments = {name: value for name, value in call.arguments.items() if name not in values}
-    return True
 
 
 def _build(wrapped: Callable[..., Any], invocation: Invocation) -> Any:

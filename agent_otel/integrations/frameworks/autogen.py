@@ -137,13 +137,12 @@ def _replace_handed_back(pair: Any, replacement: Replacement, _: Invocation) -> 
     return pair[0], pair[1].model_copy(update={"content": replacement.text})
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments behind the validation, into a copy of what it returned, or into those of a workbench."""
     if _is_workbench(invocation):
         invocation.put(1, "arguments", {**fields(invocation.arg(1, "arguments")), **values})
-        return True
-    invocation.put(0, "args", invocation.arg(0, "args").model_copy(update=values))
-    return True
+    else:
+        invocation.put(0, "args", invocation.arg(0, "args").model_copy(update=values))
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

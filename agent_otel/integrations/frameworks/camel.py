@@ -67,12 +67,9 @@ ENTRY = Integration(
 )
 
 
-def _name(tool: Any) -> str:
-    return text(fields(fields(tool.openai_tool_schema).get("function")).get("name")) or ""
-
-
 def _call(invocation: Invocation) -> ToolCall:
-    return ToolCall(_name(invocation.instance), invocation.kwargs)
+    function = fields(fields(invocation.instance.openai_tool_schema).get("function"))
+    return ToolCall(text(function.get("name")) or "", invocation.kwargs)
 
 
 def _asked(agent: Any, name: Any, arguments: Any, call_id: Any) -> ToolCall | None:

@@ -82,12 +82,11 @@ def _replace(response: Any, replacement: Replacement, invocation: Invocation) ->
     return {"jsonrpc": "2.0", "id": message.get("id"), "result": {**kept, "content": content, **flag}}
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     message = fields(invocation.arg(1, "message"))
     parameters = fields(message["params"])
     arguments = {**fields(parameters.get("arguments")), **values}
     invocation.put(1, "message", {**message, "params": {**parameters, "arguments": arguments}})
-    return True
 
 
 # Calls that the model has asked for, by their ids, until their results come.

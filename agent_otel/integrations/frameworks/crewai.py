@@ -175,14 +175,14 @@ def _replace_answer(answer: Any, replacement: Replacement, _: Invocation) -> Any
 def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     if invocation.args:  # the framework does not validate these, and their names are not available
         return False
-    return inject_by_name(invocation, values)
+    inject_by_name(invocation, values)
+    return True
 
 
-def _inject_input(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject_input(invocation: Invocation, values: dict[str, Any]) -> None:
     given = invocation.arg(0, "input")
     arguments = json.loads(given) if is_text(given) else fields(given)
     invocation.put(0, "input", {**arguments, **values})
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

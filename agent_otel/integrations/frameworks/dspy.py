@@ -331,11 +331,10 @@ def _native_replace(_: Any, __: Replacement, ___: Invocation) -> Any:
     return NOT_HERE
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments behind those of the model."""
     name, function = text(invocation.instance.name), _function(invocation)
     invocation.put(0, "functions", {name: lambda **arguments: function(**{**arguments, **values})})
-    return True
 
 
 _cause = cause_behind("RuntimeError")  # which the framework makes of the function's own exception

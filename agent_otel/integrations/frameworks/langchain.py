@@ -14,6 +14,7 @@ import functools
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
 from agent_otel.core import held_span
 from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, text
@@ -227,6 +228,13 @@ def inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return bool(values) and is_dict(invocation.arg(0, "tool_input")) and not has_no_fields
 
 
+def validated(invocation: Invocation) -> Any:
+    """Return the arguments as the tool's schema makes them: with defaults, and by the names of the function."""
+    parse = invocation.instance._parse_input
+    given = (invocation.arg(0, "tool_input"), invocation.kwargs.get("tool_call_id"))
+    return parse(*given[: len(signature_of(parse).parameters)])
+
+
 run = ToolReader(
     PRODUCED,
     _run_call,
@@ -238,6 +246,7 @@ run = ToolReader(
     replace=_replace,
     parameters=_parameters,
     inject=inject,
+    validated=validated,
 )
 tool_node = ToolReader(
     HANDED_BACK,

@@ -218,10 +218,9 @@ def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:
     return next((names for names in _SPELLINGS if names[1] in known), None)
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     arguments = invocation.arg(1, "arguments")
     invocation.put(1, "arguments", {**({} if is_empty(arguments) else arguments), **values})
-    return True
 
 
 session = ToolReader(PRODUCED, _call, result, replace=replace, parameters=_parameters, inject=_inject)
@@ -540,18 +539,16 @@ def _tool_parameters(invocation: Invocation) -> Iterable[str]:
     return properties(fields(invocation.instance).get("parameters"))
 
 
-def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> None:
     asked = invocation.arg(1, "req")
     arguments = {**fields(asked.params.arguments), **values}
     parameters = asked.params.model_copy(update={"arguments": arguments})
     invocation.put(1, "req", asked.model_copy(update={"params": parameters}))
-    return True
 
 
-def _inject_request(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject_request(invocation: Invocation, values: dict[str, Any]) -> None:
     known = fields(invocation.arg(2, "params"))
     invocation.put(2, "params", {**known, "arguments": {**fields(known.get("arguments")), **values}})
-    return True
 
 
 def _answer_handled(replacement: Replacement, invocation: Invocation) -> Any:

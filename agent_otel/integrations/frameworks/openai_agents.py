@@ -425,13 +425,9 @@ _RUNTIME = "openai-agents"
 def report_added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
     """Report an append to a session, unless it has no bytes."""
     if size:
-        whose, variant = text(session.session_id), _variant(session)
+        whose = text(session.session_id)
+        variant = "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
         stores.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
-
-
-def _variant(session: Any) -> str | None:
-    """Return the database of the session or of its base, where an append meets a cap of it."""
-    return "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
 
 
 def _read(invocation: Invocation, items: Any, size: int) -> None:

@@ -127,12 +127,11 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     return error
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments behind the validation, into a copy of what it returned."""
     validated = _validated(invocation)
     arguments = {**validated.validated_args, **values}
     invocation.put(0, "validated", dataclasses.replace(validated, validated_args=arguments))
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -149,6 +148,7 @@ raw_execute = ToolReader(
     parameters=_parameters,
     inject=_inject,
     is_relayed=True,
+    validated=lambda invocation: _validated(invocation).validated_args,
 )
 execute_tool_call = ToolReader(
     HANDED_BACK,

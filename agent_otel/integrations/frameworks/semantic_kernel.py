@@ -151,13 +151,12 @@ def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) 
     return content
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the function's, which its visit takes out of the context again."""
     context = invocation.arg(0, "context")
     arguments = copy.copy(context.arguments)
     arguments.update(values)
     context.arguments = arguments
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

@@ -99,15 +99,14 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
     return error
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into the call in the form that it has: a single dictionary, by position or by name."""
     if len(invocation.args) == 1 and is_dict(invocation.args[0]) and not _named(invocation):
         invocation.args = ({**fields(invocation.args[0]), **values},)
-        return True
+        return
     names = list(invocation.instance.inputs)
     for name, value in values.items():
         invocation.put(names.index(name) if name in names else len(invocation.args), name, value)
-    return True
 
 
 def _named(invocation: Invocation) -> dict[str, Any]:

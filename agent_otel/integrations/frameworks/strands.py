@@ -154,13 +154,12 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
     return event
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the call, which stays in the messages as it is."""
     context = invocation.arg(0, "ctx")
     use = fields(context.tool_use)
     arguments = {**fields(use.get("input")), **values}
     invocation.put(0, "ctx", dataclasses.replace(context, tool_use={**use, "input": arguments}))
-    return True
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:

@@ -327,11 +327,10 @@ def _replaced(block: dict[str, Any], replacement: Replacement) -> dict[str, Any]
     return {**block, "content": replacement.text, **flag}
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the model's block, which stays in the history as it is."""
     block = invocation.arg(1, "tool_use")
     invocation.put(1, "tool_use", block.model_copy(update={"input": {**fields(block.input), **values}}))
-    return True
 
 
 def _call_id(invocation: Invocation) -> str | None:

@@ -216,12 +216,11 @@ def _arguments(invocation: Invocation) -> dict[str, Any]:
     return arguments if is_dict(arguments) else {}
 
 
-def _inject_asked(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject_asked(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the call, which stays in the messages as it is."""
     asked = invocation.arg(0, "tool_call").model_copy(deep=True)
     asked.function.arguments = json.dumps({**_arguments(invocation), **values}, ensure_ascii=False)
     invocation.put(0, "tool_call", asked)
-    return True
 
 
 def _asked_parameters(invocation: Invocation) -> Iterable[str]:

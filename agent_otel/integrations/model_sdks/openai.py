@@ -254,7 +254,7 @@ def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> dict[s
     return {"type": "function_call_output", "call_id": call_id, "output": replacement.text}
 
 
-def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
+def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments into a copy of the run's state, from which the function gets them."""
     run, call_id = invocation.arg(0, "run"), invocation.arg(1, "item").call_id
     given = run.arguments[call_id]
@@ -262,7 +262,10 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     known = {**given, **values} if is_dict(given) else given.model_copy(update=values)
     renewed.arguments = {**run.arguments, call_id: known}
     invocation.put(0, "run", renewed)
-    return True
+
+
+def _validated(invocation: Invocation) -> object:
+    return fields(invocation.arg(0, "run").arguments[invocation.arg(1, "item").call_id])
 
 
 def _parameters(invocation: Invocation) -> Iterable[str]:
@@ -275,7 +278,9 @@ def _run(_: Invocation) -> AgentRun:
     return AgentRun()
 
 
-execute = ToolReader(PRODUCED, _call, _result, replace=_replace, parameters=_parameters, inject=_inject)
+execute = ToolReader(
+    PRODUCED, _call, _result, replace=_replace, parameters=_parameters, inject=_inject, validated=_validated
+)
 runner_run = RunReader(_run)
 
 ROLES = {"user": USER, "assistant": ASSISTANT}

@@ -31,15 +31,10 @@ def entries() -> list[Integration]:
     for room in (frameworks, model_sdks, runtimes):
         for found in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
             for value in vars(importlib.import_module(found.name)).values():
-                if isinstance(value, Integration):
-                    _fill_adapter(value, found.name.removeprefix("agent_otel.integrations."))
+                if isinstance(value, Integration) and not value.adapter:
+                    value.fill(found.name.removeprefix("agent_otel.integrations."))
                     collected.append(value)
     return collected
-
-
-def _fill_adapter(entry: Integration, adapter: str) -> None:
-    for site in entry.sites:
-        site.adapter = site.adapter or adapter
 
 
 def table(integrations: list[Integration]) -> str:
@@ -48,14 +43,15 @@ def table(integrations: list[Integration]) -> str:
 
 
 def _entry(entry: Integration) -> str:
-    options = _options(entry, "distribution", "minimum", "tested", "packages", "product", "setting")
-    sites = "".join(map(_site, entry.sites))
+    options = _options(entry, "distribution", "minimum", "tested", "packages", "product", "setting", "adapter")
+    sites = "".join(_site(site, entry.adapter) for site in entry.sites)
     return f"    Integration({entry.name!r}, {options}, sites=(\n{sites}    )),\n"
 
 
-def _site(site: Site) -> str:
-    candidates = ", ".join(map(_candidate, site.candidates))
-    return f"        Site({candidates}, {_options(site, 'adapter', 'minimum', 'beside')}),\n"
+def _site(site: Site, adapter: str) -> str:
+    options = _options(site, *(() if site.adapter == adapter else ("adapter",)), "minimum", "beside")
+    parts = ", ".join([*map(_candidate, site.candidates), *filter(None, [options])])
+    return f"        {parts},\n" if parts == _candidate(site.candidates[0]) else f"        Site({parts}),\n"
 
 
 def _candidate(candidate: Candidate) -> str:

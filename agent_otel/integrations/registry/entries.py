@@ -60,7 +60,10 @@ class Integration:
     where it is off by default.
     """
 
-    __slots__ = ("distribution", "minimum", "name", "packages", "product", "setting", "sites", "tested", "uncovered")
+    __slots__ = (
+        *("adapter", "distribution", "minimum", "name", "packages"),
+        *("product", "setting", "sites", "tested", "uncovered"),
+    )
 
     def __init__(  # noqa: PLR0913 - an entry
         self,
@@ -74,6 +77,7 @@ class Integration:
         packages: tuple[str, ...] = (),
         product: str = "",
         setting: str = "",
+        adapter: str = "",
     ) -> None:
         self.name = name
         self.distribution = distribution
@@ -84,6 +88,13 @@ class Integration:
         self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
         self.product = product
         self.setting = setting
+        self.fill(adapter)
+
+    def fill(self, adapter: str) -> None:
+        """Name the module that has the readers of the entry's sites, where a site does not."""
+        self.adapter = adapter
+        for site in self.sites:
+            site.adapter = site.adapter or adapter
 
     def is_disabled(self, names: Container[str]) -> bool:
         """Return true when this integration, or the one that it is a part of, is among the names."""

@@ -6,6 +6,7 @@ It is imported when the first module is imported that an entry names; interprete
 
 from __future__ import annotations
 
+from agent_otel._internal import env
 from agent_otel._internal.errors import ours
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
@@ -90,6 +91,7 @@ def _applier(waiting: _Sites) -> Callable[[str], None]:
                 f"agent_otel cannot measure anything: {errors.described(error)}. Is it installed with its "
                 "dependencies?",
             )
+            env.without_policy(module)
             return
         _check_disabled()
         for integration, site in waiting:

@@ -8,341 +8,341 @@ from __future__ import annotations
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
 
 INTEGRATIONS = (
-    Integration('ag2', distribution='ag2', minimum='1.2', tested='1.2', packages=('ag2',), sites=(
-        Site(Candidate('ag2.tools.final.function_tool', Wrap('FunctionTool.__call__', 'tool')), adapter='frameworks.ag2'),
-        Site(Candidate('ag2.tools.toolkits.mcp_server.toolkit', Wrap('_MCPProxyTool.__call__', 'tool')), adapter='frameworks.ag2'),
-        Site(Candidate('ag2.tools.builtin.anthropic_bash', Wrap('AnthropicBashTool.__call__', 'tool')), adapter='frameworks.ag2'),
-        Site(Candidate('ag2.tools.executor', Wrap('_execute_call', 'execute')), adapter='frameworks.ag2'),
-        Site(Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'scope')), adapter='frameworks.ag2'),
+    Integration('ag2', distribution='ag2', minimum='1.2', tested='1.2', packages=('ag2',), adapter='frameworks.ag2', sites=(
+        Candidate('ag2.tools.final.function_tool', Wrap('FunctionTool.__call__', 'tool')),
+        Candidate('ag2.tools.toolkits.mcp_server.toolkit', Wrap('_MCPProxyTool.__call__', 'tool')),
+        Candidate('ag2.tools.builtin.anthropic_bash', Wrap('AnthropicBashTool.__call__', 'tool')),
+        Candidate('ag2.tools.executor', Wrap('_execute_call', 'execute')),
+        Candidate('ag2.agent', Wrap('Agent._turn_scope', 'agent_run'), Wrap('Agent._drive_scope', 'scope')),
     )),
-    Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', packages=('agent_framework',), sites=(
-        Site(Candidate('agent_framework._tools', Wrap('FunctionTool._invoke_function', 'invoke'), Wrap('_auto_invoke_function', 'auto_invoke')), adapter='frameworks.agent_framework'),
-        Site(Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent.run', 'naming')), adapter='frameworks.agent_framework'),
-        Site(Candidate('agent_framework._workflows._workflow', Wrap('Workflow.run', 'workflow_run')), adapter='frameworks.agent_framework'),
+    Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', packages=('agent_framework',), adapter='frameworks.agent_framework', sites=(
+        Candidate('agent_framework._tools', Wrap('FunctionTool._invoke_function', 'invoke'), Wrap('_auto_invoke_function', 'auto_invoke')),
+        Candidate('agent_framework._agents', Wrap('Agent.run', 'agent_run'), Wrap('RawAgent.run', 'naming')),
+        Candidate('agent_framework._workflows._workflow', Wrap('Workflow.run', 'workflow_run')),
     )),
-    Integration('agentscope', distribution='agentscope', minimum='2.0.10', tested='2.0.10', packages=('agentscope',), sites=(
-        Site(Candidate('agentscope.tool._toolkit', Wrap('Toolkit.call_tool', 'tool')), adapter='frameworks.agentscope'),
-        Site(Candidate('agentscope.tool._adapters', Wrap('FunctionTool.call', 'calling'), Wrap('MCPTool.call', 'calling')), adapter='frameworks.agentscope'),
-        Site(Candidate('agentscope.agent._agent', Wrap('Agent._execute_tool_call', 'execute'), Wrap('Agent._save_to_context', 'saving'), Wrap('Agent.reply', 'agent_run'), Wrap('Agent.reply_stream', 'agent_run')), adapter='frameworks.agentscope'),
+    Integration('agentscope', distribution='agentscope', minimum='2.0.10', tested='2.0.10', packages=('agentscope',), adapter='frameworks.agentscope', sites=(
+        Candidate('agentscope.tool._toolkit', Wrap('Toolkit.call_tool', 'tool')),
+        Candidate('agentscope.tool._adapters', Wrap('FunctionTool.call', 'calling'), Wrap('MCPTool.call', 'calling')),
+        Candidate('agentscope.agent._agent', Wrap('Agent._execute_tool_call', 'execute'), Wrap('Agent._save_to_context', 'saving'), Wrap('Agent.reply', 'agent_run'), Wrap('Agent.reply_stream', 'agent_run')),
     )),
-    Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', packages=('agno',), sites=(
-        Site(Candidate('agno.tools.function', Wrap('FunctionCall._execute', 'execute'), Wrap('FunctionCall._aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), adapter='frameworks.agno'),
-        Site(Candidate('agno.agent._run', Wrap('run_dispatch', 'dispatched'), Wrap('arun_dispatch', 'dispatched'), Wrap('continue_run_dispatch', 'dispatched'), Wrap('acontinue_run_dispatch', 'dispatched')), Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run')), adapter='frameworks.agno'),
-        Site(Candidate('agno.team._run', Wrap('run_dispatch', 'dispatched'), Wrap('arun_dispatch', 'dispatched'), Wrap('continue_run_dispatch', 'dispatched'), Wrap('acontinue_run_dispatch', 'dispatched')), Candidate('agno.team.team', Wrap('Team.run', 'run'), Wrap('Team.arun', 'run')), adapter='frameworks.agno'),
-        Site(Candidate('agno.db.utils', Wrap('json_serializer', 'encoded')), adapter='frameworks.agno', minimum='3.1'),
-        Site(Candidate('agno.db.sqlite.sqlite', Wrap('SqliteDb.upsert_run', 'saved'), Wrap('SqliteDb.get_session', 'read'), Wrap('SqliteDb._get_session_run_rows', 'rows'), Wrap('SqliteDb._get_session_runs_data', 'runs')), adapter='frameworks.agno', minimum='3.1'),
-        Site(Candidate('agno.db.sqlite.async_sqlite', Wrap('AsyncSqliteDb.upsert_run', 'saved'), Wrap('AsyncSqliteDb.get_session', 'read'), Wrap('AsyncSqliteDb._get_session_run_rows', 'rows'), Wrap('AsyncSqliteDb._get_session_runs_data', 'runs')), adapter='frameworks.agno', minimum='3.1'),
-        Site(Candidate('agno.utils.message', Wrap('reformat_tool_call_ids', 'reformatted')), adapter='frameworks.agno', minimum='2.6'),
-        Site(Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')), adapter='frameworks.agno'),
+    Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', packages=('agno',), adapter='frameworks.agno', sites=(
+        Site(Candidate('agno.tools.function', Wrap('FunctionCall._execute', 'execute'), Wrap('FunctionCall._aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building')), Candidate('agno.tools.function', Wrap('FunctionCall.execute', 'execute'), Wrap('FunctionCall.aexecute', 'execute'), Wrap('log_exception', 'logged'), Wrap('FunctionCall._build_entrypoint_args', 'building'))),
+        Site(Candidate('agno.agent._run', Wrap('run_dispatch', 'dispatched'), Wrap('arun_dispatch', 'dispatched'), Wrap('continue_run_dispatch', 'dispatched'), Wrap('acontinue_run_dispatch', 'dispatched')), Candidate('agno.agent.agent', Wrap('Agent.run', 'run'), Wrap('Agent.arun', 'run'))),
+        Site(Candidate('agno.team._run', Wrap('run_dispatch', 'dispatched'), Wrap('arun_dispatch', 'dispatched'), Wrap('continue_run_dispatch', 'dispatched'), Wrap('acontinue_run_dispatch', 'dispatched')), Candidate('agno.team.team', Wrap('Team.run', 'run'), Wrap('Team.arun', 'run'))),
+        Site(Candidate('agno.db.utils', Wrap('json_serializer', 'encoded')), minimum='3.1'),
+        Site(Candidate('agno.db.sqlite.sqlite', Wrap('SqliteDb.upsert_run', 'saved'), Wrap('SqliteDb.get_session', 'read'), Wrap('SqliteDb._get_session_run_rows', 'rows'), Wrap('SqliteDb._get_session_runs_data', 'runs')), minimum='3.1'),
+        Site(Candidate('agno.db.sqlite.async_sqlite', Wrap('AsyncSqliteDb.upsert_run', 'saved'), Wrap('AsyncSqliteDb.get_session', 'read'), Wrap('AsyncSqliteDb._get_session_run_rows', 'rows'), Wrap('AsyncSqliteDb._get_session_runs_data', 'runs')), minimum='3.1'),
+        Site(Candidate('agno.utils.message', Wrap('reformat_tool_call_ids', 'reformatted')), minimum='2.6'),
+        Candidate('agno.models.base', Wrap('Model.create_function_call_result', 'message')),
     )),
-    Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), sites=(
-        Site(Candidate('autogen_core.tools._base', Wrap('BaseTool.__init__', 'tools'), Wrap('BaseTool.run_json', 'validating')), adapter='frameworks.autogen'),
-        Site(Candidate('autogen_agentchat.agents._assistant_agent', Wrap('AssistantAgent._execute_tool_call', 'execute'), Wrap('AssistantAgent.__init__', 'workbenches')), adapter='frameworks.autogen'),
-        Site(Candidate('autogen_agentchat.agents._base_chat_agent', Wrap('BaseChatAgent.run', 'agent_run'), Wrap('BaseChatAgent.run_stream', 'agent_run')), adapter='frameworks.autogen'),
-        Site(Candidate('autogen_agentchat.teams._group_chat._base_group_chat', Wrap('BaseGroupChat.run', 'team_run'), Wrap('BaseGroupChat.run_stream', 'team_run')), adapter='frameworks.autogen'),
+    Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), adapter='frameworks.autogen', sites=(
+        Candidate('autogen_core.tools._base', Wrap('BaseTool.__init__', 'tools'), Wrap('BaseTool.run_json', 'validating')),
+        Candidate('autogen_agentchat.agents._assistant_agent', Wrap('AssistantAgent._execute_tool_call', 'execute'), Wrap('AssistantAgent.__init__', 'workbenches')),
+        Candidate('autogen_agentchat.agents._base_chat_agent', Wrap('BaseChatAgent.run', 'agent_run'), Wrap('BaseChatAgent.run_stream', 'agent_run')),
+        Candidate('autogen_agentchat.teams._group_chat._base_group_chat', Wrap('BaseGroupChat.run', 'team_run'), Wrap('BaseGroupChat.run_stream', 'team_run')),
     )),
-    Integration('browser-use', distribution='browser-use', minimum='0.13.14', tested='0.13.14, with Chromium', packages=('browser_use',), sites=(
-        Site(Candidate('browser_use.tools.registry.service', Wrap('Registry.execute_action', 'action')), adapter='frameworks.browser_use'),
-        Site(Candidate('browser_use.tools.service', Wrap('Tools.act', 'act')), adapter='frameworks.browser_use'),
-        Site(Candidate('browser_use.agent.service', Wrap('Agent.run', 'agent_run')), adapter='frameworks.browser_use'),
+    Integration('browser-use', distribution='browser-use', minimum='0.13.14', tested='0.13.14, with Chromium', packages=('browser_use',), adapter='frameworks.browser_use', sites=(
+        Candidate('browser_use.tools.registry.service', Wrap('Registry.execute_action', 'action')),
+        Candidate('browser_use.tools.service', Wrap('Tools.act', 'act')),
+        Candidate('browser_use.agent.service', Wrap('Agent.run', 'agent_run')),
     )),
-    Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", packages=('camel',), sites=(
-        Site(Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool'), Wrap('FunctionTool.__init__', 'making')), adapter='frameworks.camel'),
-        Site(Candidate('camel.toolkits.function_tool', Wrap('_SYNC_TOOL_EXECUTOR.submit', 'submitting')), adapter='frameworks.camel'),
-        Site(Candidate('camel.agents.chat_agent', Wrap('ChatAgent._execute_tool', 'execute'), Wrap('ChatAgent._aexecute_tool', 'execute'), Wrap('ChatAgent._execute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent._aexecute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent.update_memory', 'remembering'), Wrap('ChatAgent._step_impl', 'agent_run'), Wrap('ChatAgent._astep_non_streaming_task', 'agent_run'), Wrap('ChatAgent._stream', 'agent_run'), Wrap('ChatAgent._astream', 'agent_run')), adapter='frameworks.camel'),
+    Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", packages=('camel',), adapter='frameworks.camel', sites=(
+        Candidate('camel.toolkits.function_tool', Wrap('FunctionTool.__call__', 'tool'), Wrap('FunctionTool.async_call', 'tool'), Wrap('FunctionTool.__init__', 'making')),
+        Candidate('camel.toolkits.function_tool', Wrap('_SYNC_TOOL_EXECUTOR.submit', 'submitting')),
+        Candidate('camel.agents.chat_agent', Wrap('ChatAgent._execute_tool', 'execute'), Wrap('ChatAgent._aexecute_tool', 'execute'), Wrap('ChatAgent._execute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent._aexecute_tool_from_stream_data', 'execute_streamed'), Wrap('ChatAgent.update_memory', 'remembering'), Wrap('ChatAgent._step_impl', 'agent_run'), Wrap('ChatAgent._astep_non_streaming_task', 'agent_run'), Wrap('ChatAgent._stream', 'agent_run'), Wrap('ChatAgent._astream', 'agent_run')),
     )),
-    Integration('claude-agent-sdk', distribution='claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', packages=('claude_agent_sdk',), sites=(
-        Site(Candidate('claude_agent_sdk._internal.query', Wrap('Query._handle_sdk_mcp_request', 'request')), adapter='frameworks.claude_agent_sdk'),
-        Site(Candidate('claude_agent_sdk._internal.query', Wrap('Query._read_messages', 'agent_run')), adapter='frameworks.claude_agent_sdk'),
-        Site(Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
-        Site(Candidate('claude_agent_sdk._internal.client', Wrap('parse_message', 'parsing')), adapter='frameworks.claude_agent_sdk'),
+    Integration('claude-agent-sdk', distribution='claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', packages=('claude_agent_sdk',), adapter='frameworks.claude_agent_sdk', sites=(
+        Candidate('claude_agent_sdk._internal.query', Wrap('Query._handle_sdk_mcp_request', 'request')),
+        Candidate('claude_agent_sdk._internal.query', Wrap('Query._read_messages', 'agent_run')),
+        Candidate('claude_agent_sdk._internal.message_parser', Wrap('parse_message', 'parsing')),
+        Candidate('claude_agent_sdk._internal.client', Wrap('parse_message', 'parsing')),
     )),
-    Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15.0 and 1.15.30', packages=('crewai',), sites=(
-        Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), Candidate('crewai.experimental.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run'), Wrap('Tool.arun', 'run'), Wrap('BaseTool.arun', 'run')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.llms.base_llm', Wrap('BaseLLM._handle_tool_execution', 'function'), Wrap('BaseLLM._emit_call_failed_event', 'failing')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')), adapter='frameworks.crewai'),
-        Site(Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')), adapter='frameworks.crewai'),
+    Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15.0 and 1.15.30', packages=('crewai',), adapter='frameworks.crewai', sites=(
+        Site(Candidate('crewai.agents.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native')), Candidate('crewai.experimental.agent_executor', Wrap('AgentExecutor._execute_single_native_tool_call', 'native'))),
+        Candidate('crewai.agents.step_executor', Wrap('execute_single_native_tool_call', 'step')),
+        Candidate('crewai.tools.base_tool', Wrap('Tool.run', 'run'), Wrap('BaseTool.run', 'run'), Wrap('Tool.arun', 'run'), Wrap('BaseTool.arun', 'run')),
+        Candidate('crewai.tools.tool_usage', Wrap('ToolUsage.use', 'use'), Wrap('ToolUsage.ause', 'use')),
+        Candidate('crewai.tools.structured_tool', Wrap('CrewStructuredTool.invoke', 'invoke'), Wrap('CrewStructuredTool.ainvoke', 'invoke')),
+        Candidate('crewai.llms.base_llm', Wrap('BaseLLM._handle_tool_execution', 'function'), Wrap('BaseLLM._emit_call_failed_event', 'failing')),
+        Candidate('crewai.crew', Wrap('Crew.kickoff', 'crew_run'), Wrap('Crew.akickoff', 'crew_run')),
+        Candidate('crewai.flow.runtime', Wrap('Flow.kickoff', 'flow_run'), Wrap('Flow.kickoff_async', 'flow_run')),
+        Candidate('crewai.agent.core', Wrap('Agent.kickoff', 'agent_run'), Wrap('Agent.akickoff', 'agent_run')),
     )),
-    Integration('dapr-agents', distribution='dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', packages=('dapr_agents',), sites=(
-        Site(Candidate('dapr_agents.agents.durable', Wrap('DurableAgent.run_tool', 'activity')), adapter='frameworks.dapr_agents'),
-        Site(Candidate('dapr_agents.tool.executor', Wrap('AgentToolExecutor.run_tool', 'run_tool'), Wrap('AgentTool._log_and_raise_error', 'wrapping_error')), adapter='frameworks.dapr_agents'),
-        Site(Candidate('dapr_agents.storage.daprstores.statestore', Wrap('DaprStateStore.save_state', 'saved')), adapter='frameworks.dapr_agents'),
+    Integration('dapr-agents', distribution='dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', packages=('dapr_agents',), adapter='frameworks.dapr_agents', sites=(
+        Candidate('dapr_agents.agents.durable', Wrap('DurableAgent.run_tool', 'activity')),
+        Candidate('dapr_agents.tool.executor', Wrap('AgentToolExecutor.run_tool', 'run_tool'), Wrap('AgentTool._log_and_raise_error', 'wrapping_error')),
+        Candidate('dapr_agents.storage.daprstores.statestore', Wrap('DaprStateStore.save_state', 'saved')),
     )),
-    Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', packages=('dspy',), sites=(
-        Site(Candidate('dspy.adapters.types.tool', Wrap('Tool.__call__', 'tool'), Wrap('Tool.acall', 'tool')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.adapters.types.tool', Wrap('ToolCalls.ToolCall.execute', 'execute')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.react', Wrap('ReAct.forward', 'agent_run'), Wrap('ReAct.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.react_v2', Wrap('ReActV2.forward', 'agent_run'), Wrap('ReActV2.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.rlm', Wrap('RLM.forward', 'agent_run'), Wrap('RLM.aforward', 'agent_run')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.code_act', Wrap('CodeAct.forward', 'agent_run')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.clients.base_lm', Wrap('BaseLM.__call__', 'request'), Wrap('BaseLM.acall', 'request')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.clients.execution', Wrap('_cached', 'cached')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.react', Wrap('ReAct._call_with_potential_trajectory_truncation', 'step'), Wrap('ReAct._async_call_with_potential_trajectory_truncation', 'step')), adapter='frameworks.dspy'),
-        Site(Candidate('dspy.predict.predict', Wrap('Predict.__call__', 'predict'), Wrap('Predict.acall', 'predict')), adapter='frameworks.dspy'),
+    Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', packages=('dspy',), adapter='frameworks.dspy', sites=(
+        Candidate('dspy.adapters.types.tool', Wrap('Tool.__call__', 'tool'), Wrap('Tool.acall', 'tool')),
+        Candidate('dspy.adapters.types.tool', Wrap('ToolCalls.ToolCall.execute', 'execute')),
+        Candidate('dspy.predict.react', Wrap('ReAct.forward', 'agent_run'), Wrap('ReAct.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')),
+        Candidate('dspy.predict.react_v2', Wrap('ReActV2.forward', 'agent_run'), Wrap('ReActV2.aforward', 'agent_run'), Wrap('format_error_for_lm', 'formatting')),
+        Candidate('dspy.predict.rlm', Wrap('RLM.forward', 'agent_run'), Wrap('RLM.aforward', 'agent_run')),
+        Candidate('dspy.predict.code_act', Wrap('CodeAct.forward', 'agent_run')),
+        Candidate('dspy.clients.base_lm', Wrap('BaseLM.__call__', 'request'), Wrap('BaseLM.acall', 'request')),
+        Candidate('dspy.clients.execution', Wrap('_cached', 'cached')),
+        Candidate('dspy.predict.react', Wrap('ReAct._call_with_potential_trajectory_truncation', 'step'), Wrap('ReAct._async_call_with_potential_trajectory_truncation', 'step')),
+        Candidate('dspy.predict.predict', Wrap('Predict.__call__', 'predict'), Wrap('Predict.acall', 'predict')),
     )),
-    Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), sites=(
-        Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building')), adapter='frameworks.google_adk'),
-        Site(Candidate('google.adk.flows.llm_flows.tools._live_caller', Wrap('_call_tool_in_thread_pool', 'call_tool'), Wrap('_process_function_live_helper', 'live'), Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call')), Candidate('google.adk.flows.llm_flows.functions', Wrap('_call_tool_in_thread_pool', 'call_tool')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_live', 'call_tool')), adapter='frameworks.google_adk'),
-        Site(Candidate('google.adk.workflow._tool_node', Wrap('_ToolNode._run_tool_with_plugin_callbacks', 'tool_node')), adapter='frameworks.google_adk', minimum='2.13'),
-        Site(Candidate('google.adk.code_executors.base_code_executor', Wrap('BaseCodeExecutor.__init__', 'executors')), adapter='frameworks.google_adk'),
-        Site(Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')), adapter='frameworks.google_adk'),
-        Site(Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')), adapter='frameworks.google_adk', minimum='2.10'),
-        Site(Candidate('google.adk.flows.llm_flows.base_llm_flow', Wrap('BaseLlmFlow._call_llm_async', 'request')), adapter='frameworks.google_adk'),
-        Site(Candidate('google.adk.sessions.database_session_service', Wrap('DatabaseSessionService.append_event', 'appended'), Wrap('DatabaseSessionService.get_session', 'read')), adapter='frameworks.google_adk', minimum='2.10'),
-        Site(Candidate('google.adk.sessions.sqlite_session_service', Wrap('SqliteSessionService.append_event', 'appended'), Wrap('SqliteSessionService.get_session', 'read'), Wrap('Event.model_dump_json', 'bound'), Wrap('Event.model_validate_json', 'validated')), adapter='frameworks.google_adk', minimum='2.10'),
-        Site(Candidate('google.adk.sessions.vertex_ai_session_service', Wrap('VertexAiSessionService.append_event', 'appended'), Wrap('VertexAiSessionService.get_session', 'read')), adapter='frameworks.google_adk', minimum='2.10'),
-        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient._async_request_once', 'requested')), adapter='frameworks.google_adk', minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)),
-        Site(Candidate('google.adk.sessions.schemas.shared', Wrap('DynamicJSON.process_bind_param', 'bound'), Wrap('DynamicJSON.process_result_value', 'result')), adapter='frameworks.google_adk', minimum='2.10'),
+    Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), adapter='frameworks.google_adk', sites=(
+        Site(Candidate('google.adk.flows.llm_flows.tools._caller', Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call'), Wrap('_build_response_event', 'building')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_async', 'call_tool'), Wrap('_execute_single_function_call_async', 'single_call'), Wrap('__build_response_event', 'building'))),
+        Site(Candidate('google.adk.flows.llm_flows.tools._live_caller', Wrap('_call_tool_in_thread_pool', 'call_tool'), Wrap('_process_function_live_helper', 'live'), Wrap('_call_tool_async', 'call_tool'), Wrap('_execute_single_prepared_call', 'prepared_call')), Candidate('google.adk.flows.llm_flows.functions', Wrap('_call_tool_in_thread_pool', 'call_tool')), Candidate('google.adk.flows.llm_flows.functions', Wrap('__call_tool_live', 'call_tool'))),
+        Site(Candidate('google.adk.workflow._tool_node', Wrap('_ToolNode._run_tool_with_plugin_callbacks', 'tool_node')), minimum='2.13'),
+        Candidate('google.adk.code_executors.base_code_executor', Wrap('BaseCodeExecutor.__init__', 'executors')),
+        Candidate('google.adk.runners', Wrap('Runner.run_async', 'agent_run')),
+        Site(Candidate('google.adk.flows.llm_flows.tools._error_handler', Wrap('run_on_tool_error_callbacks', 'answering')), minimum='2.10'),
+        Candidate('google.adk.flows.llm_flows.base_llm_flow', Wrap('BaseLlmFlow._call_llm_async', 'request')),
+        Site(Candidate('google.adk.sessions.database_session_service', Wrap('DatabaseSessionService.append_event', 'appended'), Wrap('DatabaseSessionService.get_session', 'read')), minimum='2.10'),
+        Site(Candidate('google.adk.sessions.sqlite_session_service', Wrap('SqliteSessionService.append_event', 'appended'), Wrap('SqliteSessionService.get_session', 'read'), Wrap('Event.model_dump_json', 'bound'), Wrap('Event.model_validate_json', 'validated')), minimum='2.10'),
+        Site(Candidate('google.adk.sessions.vertex_ai_session_service', Wrap('VertexAiSessionService.append_event', 'appended'), Wrap('VertexAiSessionService.get_session', 'read')), minimum='2.10'),
+        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient._async_request_once', 'requested')), minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)),
+        Site(Candidate('google.adk.sessions.schemas.shared', Wrap('DynamicJSON.process_bind_param', 'bound'), Wrap('DynamicJSON.process_result_value', 'result')), minimum='2.10'),
     )),
-    Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', packages=('haystack',), sites=(
-        Site(Candidate('haystack.tools.tool', Wrap('Tool.invoke', 'tool'), Wrap('Tool.invoke_async', 'tool')), adapter='frameworks.haystack'),
-        Site(Candidate('haystack.components.agents.tool_calling', Wrap('_create_tool_span', 'before_span')), adapter='frameworks.haystack'),
-        Site(Candidate('haystack.components.agents.agent', Wrap('Agent.run', 'agent_run'), Wrap('Agent.run_async', 'agent_run')), adapter='frameworks.haystack'),
+    Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', packages=('haystack',), adapter='frameworks.haystack', sites=(
+        Candidate('haystack.tools.tool', Wrap('Tool.invoke', 'tool'), Wrap('Tool.invoke_async', 'tool')),
+        Candidate('haystack.components.agents.tool_calling', Wrap('_create_tool_span', 'before_span')),
+        Candidate('haystack.components.agents.agent', Wrap('Agent.run', 'agent_run'), Wrap('Agent.run_async', 'agent_run')),
     )),
-    Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', packages=('langchain_core',), sites=(
-        Site(Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('BaseTool._parse_input', 'parsing'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')), adapter='frameworks.langchain'),
-        Site(Candidate('langchain_core.callbacks.manager', Wrap('CallbackManagerForToolRun.get_child', 'started'), Wrap('AsyncCallbackManagerForToolRun.get_child', 'started'), Wrap('CallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('CallbackManagerForToolRun.on_tool_error', 'failing'), Wrap('AsyncCallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('AsyncCallbackManagerForToolRun.on_tool_error', 'failing')), adapter='frameworks.langchain', beside=('langfuse.langchain.CallbackHandler', 'openinference.instrumentation.langchain', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')),
+    Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', packages=('langchain_core',), adapter='frameworks.langchain', sites=(
+        Candidate('langchain_core.tools.base', Wrap('BaseTool.run', 'run'), Wrap('BaseTool.arun', 'run'), Wrap('BaseTool._parse_input', 'parsing'), Wrap('_handle_tool_error', 'swallowed'), Wrap('_handle_validation_error', 'swallowed')),
+        Site(Candidate('langchain_core.callbacks.manager', Wrap('CallbackManagerForToolRun.get_child', 'started'), Wrap('AsyncCallbackManagerForToolRun.get_child', 'started'), Wrap('CallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('CallbackManagerForToolRun.on_tool_error', 'failing'), Wrap('AsyncCallbackManagerForToolRun.on_tool_end', 'ending'), Wrap('AsyncCallbackManagerForToolRun.on_tool_error', 'failing')), beside=('langfuse.langchain.CallbackHandler', 'openinference.instrumentation.langchain', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')),
         Site(Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._iter_v2_events', 'events'), Wrap('BaseChatModel._aiter_v2_events', 'events'), Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._convert_cached_generations', 'answered'), Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), Candidate('langchain_core.language_models.chat_models', Wrap('BaseChatModel._generate_with_cache', 'generated'), Wrap('BaseChatModel._agenerate_with_cache', 'generated'), Wrap('BaseChatModel.stream', 'streamed'), Wrap('BaseChatModel.astream', 'streamed')), adapter='model_sdks.langchain'),
     )),
-    Integration('livekit-agents', distribution='livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), sites=(
-        Site(Candidate('livekit.agents.voice.tool_executor', Wrap('_ToolExecutor.execute', 'execute')), adapter='frameworks.livekit_agents'),
-        Site(Candidate('livekit.agents.llm.utils', Wrap('execute_function_call', 'executed')), adapter='frameworks.livekit_agents'),
-        Site(Candidate('livekit.agents.llm', Wrap('execute_function_call', 'executed')), adapter='frameworks.livekit_agents'),
+    Integration('livekit-agents', distribution='livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), adapter='frameworks.livekit_agents', sites=(
+        Candidate('livekit.agents.voice.tool_executor', Wrap('_ToolExecutor.execute', 'execute')),
+        Candidate('livekit.agents.llm.utils', Wrap('execute_function_call', 'executed')),
+        Candidate('livekit.agents.llm', Wrap('execute_function_call', 'executed')),
     )),
-    Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), sites=(
-        Site(Candidate('llama_index.core.agent.workflow.base_agent', Wrap('BaseWorkflowAgent._call_tool', 'inner'), Wrap('BaseWorkflowAgent.call_tool', 'outer')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.query_engine', Wrap('QueryEngineTool.call', 'tool'), Wrap('QueryEngineTool.acall', 'tool')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.retriever_tool', Wrap('RetrieverTool.call', 'tool'), Wrap('RetrieverTool.acall', 'tool')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.ondemand_loader_tool', Wrap('OnDemandLoaderTool.call', 'tool'), Wrap('OnDemandLoaderTool.acall', 'tool')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.query_plan', Wrap('QueryPlanTool.__call__', 'tool')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.tools.calling', Wrap('call_tool_with_selection', 'selected'), Wrap('acall_tool_with_selection', 'selected')), adapter='frameworks.llama_index'),
-        Site(Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')), adapter='frameworks.llama_index'),
-        Site(Candidate('openinference.instrumentation.llama_index._handler', Wrap('_SpanHandler.new_span', 'started'), Wrap('_SpanHandler.prepare_to_exit_span', 'ending'), Wrap('_SpanHandler.prepare_to_drop_span', 'failing')), adapter='frameworks.llama_index', beside=('openinference.instrumentation.llama_index',)),
-        Site(Candidate('workflows.context.context', Wrap('Context.to_dict', 'saved'), Wrap('Context.from_dict', 'restored')), adapter='frameworks.llama_index'),
+    Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), adapter='frameworks.llama_index', sites=(
+        Candidate('llama_index.core.agent.workflow.base_agent', Wrap('BaseWorkflowAgent._call_tool', 'inner'), Wrap('BaseWorkflowAgent.call_tool', 'outer')),
+        Candidate('llama_index.core.agent.workflow.multi_agent_workflow', Wrap('AgentWorkflow._call_tool', 'inner'), Wrap('AgentWorkflow.call_tool', 'outer')),
+        Candidate('llama_index.core.tools.function_tool', Wrap('FunctionTool.call', 'tool'), Wrap('FunctionTool.acall', 'tool')),
+        Candidate('llama_index.core.tools.query_engine', Wrap('QueryEngineTool.call', 'tool'), Wrap('QueryEngineTool.acall', 'tool')),
+        Candidate('llama_index.core.tools.retriever_tool', Wrap('RetrieverTool.call', 'tool'), Wrap('RetrieverTool.acall', 'tool')),
+        Candidate('llama_index.core.tools.ondemand_loader_tool', Wrap('OnDemandLoaderTool.call', 'tool'), Wrap('OnDemandLoaderTool.acall', 'tool')),
+        Candidate('llama_index.core.tools.query_plan', Wrap('QueryPlanTool.__call__', 'tool')),
+        Candidate('llama_index.core.tools.calling', Wrap('call_tool_with_selection', 'selected'), Wrap('acall_tool_with_selection', 'selected')),
+        Candidate('llama_index.core.workflow.workflow', Wrap('Workflow.run', 'run')),
+        Site(Candidate('openinference.instrumentation.llama_index._handler', Wrap('_SpanHandler.new_span', 'started'), Wrap('_SpanHandler.prepare_to_exit_span', 'ending'), Wrap('_SpanHandler.prepare_to_drop_span', 'failing')), beside=('openinference.instrumentation.llama_index',)),
+        Candidate('workflows.context.context', Wrap('Context.to_dict', 'saved'), Wrap('Context.from_dict', 'restored')),
     )),
-    Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), sites=(
-        Site(Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.session', Wrap('BaseSession.send_request', 'sending')), Candidate('mcp.client.session', Wrap('ClientSession.send_request', 'sending')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning'), Wrap('ClientSession.initialize', 'introduced')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.sse', Wrap('sse_client', 'subscribing')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.server.stdio', Wrap('stdio_server', 'serving')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.client.client', Wrap('Client.call_tool', 'client')), adapter='frameworks.mcp', minimum='2.0'),
-        Site(Candidate('mcp.server.lowlevel.server', Wrap('Server.get_request_handler', 'looking_up')), Candidate('mcp.server.lowlevel.server', Wrap('Server._handle_request', 'handled'), Wrap('RequestResponder.respond', 'responding')), adapter='frameworks.mcp'),
-        Site(Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._compose_server_middleware', 'composing'), Wrap('ServerRunner._serialize', 'serialising')), adapter='frameworks.mcp', minimum='2.0'),
+    Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', packages=('mcp',), adapter='frameworks.mcp', sites=(
+        Candidate('mcp.client.session', Wrap('ClientSession.call_tool', 'session'), Wrap('ClientSession.list_tools', 'listing')),
+        Site(Candidate('mcp.client.session', Wrap('BaseSession.send_request', 'sending')), Candidate('mcp.client.session', Wrap('ClientSession.send_request', 'sending'))),
+        Candidate('mcp.client.session', Wrap('ClientSession.__init__', 'beginning'), Wrap('ClientSession.initialize', 'introduced')),
+        Candidate('mcp.client.stdio', Wrap('_create_platform_compatible_process', 'piping')),
+        Candidate('mcp.client.streamable_http', Wrap('StreamableHTTPTransport.__init__', 'requesting')),
+        Candidate('mcp.client.sse', Wrap('sse_client', 'subscribing')),
+        Candidate('mcp.server.stdio', Wrap('stdio_server', 'serving')),
+        Site(Candidate('mcp.client.client', Wrap('Client.call_tool', 'client')), minimum='2.0'),
+        Site(Candidate('mcp.server.lowlevel.server', Wrap('Server.get_request_handler', 'looking_up')), Candidate('mcp.server.lowlevel.server', Wrap('Server._handle_request', 'handled'), Wrap('RequestResponder.respond', 'responding'))),
+        Site(Candidate('mcp.server.runner', Wrap('ServerRunner._on_request', 'request'), Wrap('ServerRunner._compose_server_middleware', 'composing'), Wrap('ServerRunner._serialize', 'serialising')), minimum='2.0'),
     )),
-    Integration('fastmcp', distribution='fastmcp', minimum='3.0', tested='3.0 and 4.1', packages=('fastmcp',), sites=(
-        Site(Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')), adapter='frameworks.mcp'),
-        Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool')), adapter='frameworks.mcp'),
-        Site(Candidate('fastmcp.server.middleware.tool_injection', Wrap('ToolInjectionMiddleware.on_call_tool', 'injected')), adapter='frameworks.mcp'),
-        Site(Candidate('fastmcp.server.sampling.run', Wrap('execute_tools', 'sampling'), Wrap('SamplingTool.run', 'sampled')), adapter='frameworks.mcp', beside=('fastmcp.server.sampling',)),
-        Site(Candidate('fastmcp_tasks.extension', Wrap('create_task', 'task')), adapter='frameworks.mcp'),
+    Integration('fastmcp', distribution='fastmcp', minimum='3.0', tested='3.0 and 4.1', packages=('fastmcp',), adapter='frameworks.mcp', sites=(
+        Candidate('fastmcp.client.mixins.tools', Wrap('ClientToolsMixin.call_tool_mcp', 'client')),
+        Site(Candidate('fastmcp.tools.base', Wrap('Tool._run', 'tool')), Candidate('fastmcp.tools.tool', Wrap('Tool._run', 'tool'))),
+        Candidate('fastmcp.server.middleware.tool_injection', Wrap('ToolInjectionMiddleware.on_call_tool', 'injected')),
+        Site(Candidate('fastmcp.server.sampling.run', Wrap('execute_tools', 'sampling'), Wrap('SamplingTool.run', 'sampled')), beside=('fastmcp.server.sampling',)),
+        Candidate('fastmcp_tasks.extension', Wrap('create_task', 'task')),
     )),
-    Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", packages=('agents',), sites=(
-        Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')), Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.realtime.session', Wrap('invoke_function_tool', 'live_invoke')), adapter='frameworks.openai_agents', minimum='0.9'),
-        Site(Candidate('agents.run_internal.tool_actions', Wrap('CustomToolAction.execute', 'action'), Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), Candidate('agents.run_internal.tool_actions', Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), adapter='frameworks.openai_agents', minimum='0.8'),
-        Site(Candidate('agents.memory.sqlite_session', Wrap('SQLiteSession._insert_items', 'inserting'), Wrap('SQLiteSession._get_connection', 'connected'), Wrap('SQLiteSession.get_items', 'read')), adapter='frameworks.openai_agents', minimum='0.15'),
-        Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read')), adapter='frameworks.openai_agents', minimum='0.15'),
-        Site(Candidate('agents.extensions.memory.async_sqlite_session', Wrap('AsyncSQLiteSession._insert_items', 'inserting_async'), Wrap('AsyncSQLiteSession._get_connection', 'connected_async'), Wrap('AsyncSQLiteSession.get_items', 'read')), adapter='frameworks.openai_agents', minimum='0.20'),
-        Site(Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')), adapter='frameworks.openai_agents'),
-        Site(Candidate('agents.extensions.memory.mongodb_session', Wrap('MongoDBSession.add_items', 'added'), Wrap('MongoDBSession.get_items', 'read'), Wrap('MongoDBSession._serialize_item', 'serialized'), Wrap('MongoDBSession._deserialize_item', 'deserialized')), adapter='frameworks.openai_agents', minimum='0.15'),
-        Site(Candidate('agents.extensions.memory.dapr_session', Wrap('DaprSession.add_items', 'rewritten'), Wrap('DaprSession.get_items', 'read'), Wrap('DaprSession._decode_messages', 'loaded')), adapter='frameworks.openai_agents'),
+    Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", packages=('agents',), adapter='frameworks.openai_agents', sites=(
+        Site(Candidate('agents.run_internal.tool_execution', Wrap('_invoke_function_tool_with_metadata', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('invoke_function_tool', 'invoke'), Wrap('_FunctionToolBatchExecutor._run_single_tool', 'single_tool')), Candidate('agents.run_internal.tool_execution', Wrap('_execute_tool_input_guardrails', 'calling'), Wrap('_execute_tool_output_guardrails', 'returned')), Candidate('agents._run_impl', Wrap('RunImpl._execute_input_guardrails', 'calling'), Wrap('RunImpl._execute_output_guardrails', 'returned'))),
+        Candidate('agents.run', Wrap('AgentRunner.run', 'run'), Wrap('AgentRunner.run_sync', 'run'), Wrap('AgentRunner.run_streamed', 'run')),
+        Site(Candidate('agents.tool', Wrap('maybe_invoke_function_tool_failure_error_function', 'swallowed'), Wrap('default_tool_timeout_error_message', 'timed_out')), Candidate('agents.tool', Wrap('_extract_tool_argument_json_error', 'swallowed'))),
+        Site(Candidate('agents.realtime.session', Wrap('invoke_function_tool', 'live_invoke')), minimum='0.9'),
+        Site(Candidate('agents.run_internal.tool_actions', Wrap('CustomToolAction.execute', 'action'), Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), Candidate('agents.run_internal.tool_actions', Wrap('ShellAction.execute', 'action'), Wrap('LocalShellAction.execute', 'action'), Wrap('ApplyPatchAction.execute', 'action'), Wrap('ComputerAction.execute', 'action'), Wrap('format_shell_error', 'failing')), minimum='0.8'),
+        Site(Candidate('agents.memory.sqlite_session', Wrap('SQLiteSession._insert_items', 'inserting'), Wrap('SQLiteSession._get_connection', 'connected'), Wrap('SQLiteSession.get_items', 'read')), minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.advanced_sqlite_session', Wrap('AdvancedSQLiteSession.get_items', 'read')), minimum='0.15'),
+        Site(Candidate('agents.extensions.memory.async_sqlite_session', Wrap('AsyncSQLiteSession._insert_items', 'inserting_async'), Wrap('AsyncSQLiteSession._get_connection', 'connected_async'), Wrap('AsyncSQLiteSession.get_items', 'read')), minimum='0.20'),
+        Candidate('agents.extensions.memory.sqlalchemy_session', Wrap('SQLAlchemySession.add_items', 'added'), Wrap('SQLAlchemySession.get_items', 'read'), Wrap('SQLAlchemySession._serialize_item', 'serialized'), Wrap('SQLAlchemySession._deserialize_item', 'deserialized')),
+        Candidate('agents.extensions.memory.redis_session', Wrap('RedisSession.add_items', 'added'), Wrap('RedisSession.get_items', 'read'), Wrap('RedisSession._serialize_item', 'serialized'), Wrap('RedisSession._deserialize_item', 'deserialized')),
+        Site(Candidate('agents.extensions.memory.mongodb_session', Wrap('MongoDBSession.add_items', 'added'), Wrap('MongoDBSession.get_items', 'read'), Wrap('MongoDBSession._serialize_item', 'serialized'), Wrap('MongoDBSession._deserialize_item', 'deserialized')), minimum='0.15'),
+        Candidate('agents.extensions.memory.dapr_session', Wrap('DaprSession.add_items', 'rewritten'), Wrap('DaprSession.get_items', 'read'), Wrap('DaprSession._decode_messages', 'loaded')),
     )),
-    Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', packages=('pipecat',), sites=(
-        Site(Candidate('pipecat.services.llm_service', Wrap('LLMService._run_function_call', 'call')), adapter='frameworks.pipecat'),
-        Site(Candidate('pipecat.processors.frame_processor', Wrap('FrameProcessor.broadcast_frame', 'broadcast')), adapter='frameworks.pipecat'),
+    Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', packages=('pipecat',), adapter='frameworks.pipecat', sites=(
+        Candidate('pipecat.services.llm_service', Wrap('LLMService._run_function_call', 'call')),
+        Candidate('pipecat.processors.frame_processor', Wrap('FrameProcessor.broadcast_frame', 'broadcast')),
     )),
-    Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', packages=('pydantic_ai',), sites=(
-        Site(Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')), adapter='frameworks.pydantic_ai'),
-        Site(Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')), adapter='frameworks.pydantic_ai'),
-        Site(Candidate('pydantic_ai.durable_exec.temporal._toolset', Wrap('FunctionToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
-        Site(Candidate('pydantic_ai.mcp', Wrap('MCPToolset.call_tool', 'activity')), adapter='frameworks.pydantic_ai'),
+    Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', packages=('pydantic_ai',), adapter='frameworks.pydantic_ai', sites=(
+        Candidate('pydantic_ai.tool_manager', Wrap('ToolManager._raw_execute', 'raw_execute'), Wrap('ToolManager.execute_tool_call', 'execute_tool_call')),
+        Candidate('pydantic_ai.agent', Wrap('Agent.iter', 'agent_run')),
+        Candidate('pydantic_ai.durable_exec.temporal._toolset', Wrap('FunctionToolset.call_tool', 'activity')),
+        Candidate('pydantic_ai.mcp', Wrap('MCPToolset.call_tool', 'activity')),
     )),
-    Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', packages=('semantic_kernel',), sites=(
-        Site(Candidate('semantic_kernel.functions.kernel_function_from_method', Wrap('KernelFunctionFromMethod._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
-        Site(Candidate('semantic_kernel.functions.kernel_function_from_prompt', Wrap('KernelFunctionFromPrompt._invoke_internal', 'function')), adapter='frameworks.semantic_kernel'),
-        Site(Candidate('semantic_kernel.kernel', Wrap('Kernel.invoke_function_call', 'function_call')), adapter='frameworks.semantic_kernel'),
-        Site(Candidate('semantic_kernel.agents.chat_completion.chat_completion_agent', Wrap('ChatCompletionAgent.get_response', 'agent_run'), Wrap('ChatCompletionAgent.invoke', 'agent_run'), Wrap('ChatCompletionAgent.invoke_stream', 'agent_run'), Wrap('ChatCompletionAgent._prepare_agent_chat_history', 'preparing')), adapter='frameworks.semantic_kernel'),
+    Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', packages=('semantic_kernel',), adapter='frameworks.semantic_kernel', sites=(
+        Candidate('semantic_kernel.functions.kernel_function_from_method', Wrap('KernelFunctionFromMethod._invoke_internal', 'function')),
+        Candidate('semantic_kernel.functions.kernel_function_from_prompt', Wrap('KernelFunctionFromPrompt._invoke_internal', 'function')),
+        Candidate('semantic_kernel.kernel', Wrap('Kernel.invoke_function_call', 'function_call')),
+        Candidate('semantic_kernel.agents.chat_completion.chat_completion_agent', Wrap('ChatCompletionAgent.get_response', 'agent_run'), Wrap('ChatCompletionAgent.invoke', 'agent_run'), Wrap('ChatCompletionAgent.invoke_stream', 'agent_run'), Wrap('ChatCompletionAgent._prepare_agent_chat_history', 'preparing')),
     )),
-    Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', packages=('smolagents',), sites=(
-        Site(Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')), adapter='frameworks.smolagents'),
-        Site(Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')), adapter='frameworks.smolagents'),
-        Site(Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool'), Wrap('PipelineTool.__call__', 'tool')), adapter='frameworks.smolagents'),
-        Site(Candidate('smolagents.local_python_executor', Wrap('timeout', 'in_thread')), adapter='frameworks.smolagents'),
+    Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', packages=('smolagents',), adapter='frameworks.smolagents', sites=(
+        Candidate('smolagents.agents', Wrap('ToolCallingAgent.execute_tool_call', 'execute'), Wrap('MultiStepAgent.__call__', 'managed')),
+        Candidate('smolagents.agents', Wrap('MultiStepAgent.run', 'agent_run')),
+        Candidate('smolagents.tools', Wrap('Tool.__call__', 'tool'), Wrap('PipelineTool.__call__', 'tool')),
+        Candidate('smolagents.local_python_executor', Wrap('timeout', 'in_thread')),
     )),
-    Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), sites=(
-        Site(Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')), Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned')), adapter='frameworks.strands'),
-        Site(Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._execute_background', 'background')), adapter='frameworks.strands', minimum='1.62'),
-        Site(Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')), adapter='frameworks.strands'),
-        Site(Candidate('strands.multiagent.graph', Wrap('Graph.stream_async', 'team_run')), adapter='frameworks.strands'),
-        Site(Candidate('strands.multiagent.swarm', Wrap('Swarm.stream_async', 'team_run')), adapter='frameworks.strands'),
-        Site(Candidate('strands.session.repository_session_manager', Wrap('RepositorySessionManager.append_message', 'appended'), Wrap('RepositorySessionManager.initialize', 'read')), adapter='frameworks.strands'),
-        Site(Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')), adapter='frameworks.strands'),
-        Site(Candidate('strands.session.s3_session_manager', Wrap('S3SessionManager._write_s3_object', 'put'), Wrap('S3SessionManager.list_messages', 'messages')), adapter='frameworks.strands'),
+    Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', packages=('strands',), adapter='frameworks.strands', sites=(
+        Site(Candidate('strands.tools.executors._executor', Wrap('_run_tool', 'run_tool'), Wrap('ToolExecutor._stream', 'stream')), Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._stream', 'stream_alone'), Wrap('AfterToolCallEvent.__init__', 'returned'))),
+        Site(Candidate('strands.tools.executors._executor', Wrap('ToolExecutor._execute_background', 'background')), minimum='1.62'),
+        Candidate('strands.agent.agent', Wrap('Agent.stream_async', 'agent_run')),
+        Candidate('strands.multiagent.graph', Wrap('Graph.stream_async', 'team_run')),
+        Candidate('strands.multiagent.swarm', Wrap('Swarm.stream_async', 'team_run')),
+        Candidate('strands.session.repository_session_manager', Wrap('RepositorySessionManager.append_message', 'appended'), Wrap('RepositorySessionManager.initialize', 'read')),
+        Candidate('strands.session.file_session_manager', Wrap('FileSessionManager._write_file', 'written'), Wrap('FileSessionManager._read_file', 'loaded')),
+        Candidate('strands.session.s3_session_manager', Wrap('S3SessionManager._write_s3_object', 'put'), Wrap('S3SessionManager.list_messages', 'messages')),
     )),
-    Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', packages=('aiobotocore',), product='bedrock', sites=(
+    Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', packages=('aiobotocore',), product='bedrock', adapter='model_sdks.aiobotocore', sites=(
         Site(Candidate('aiobotocore.client', Wrap('AioBaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
         Site(Candidate('aiobotocore.endpoint', Wrap('AioEndpoint._needs_retry', 'refusing')), adapter='model_sdks.bedrock'),
     )),
-    Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), sites=(
-        Site(Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.anthropic'),
-        Site(Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('tool_error_content', 'swallowed')), Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseSyncToolRunner._generate_tool_call_response', 'turn'), Wrap('BaseAsyncToolRunner._generate_tool_call_response', 'turn')), adapter='model_sdks.anthropic'),
-        Site(Candidate('anthropic.lib.tools._toolsets._runnable', Wrap('BetaRunnableToolset.tool_result', 'member'), Wrap('BetaAsyncRunnableToolset.tool_result', 'member')), adapter='model_sdks.anthropic', minimum='1.12'),
-        Site(Candidate('anthropic.lib.tools._beta_session_runner', Wrap('SessionToolRunner._call_tool', 'session_tool'), Wrap('tool_error_content', 'failing')), adapter='model_sdks.anthropic', minimum='2.11'),
-        Site(Candidate('anthropic.resources.beta.sessions.events', Wrap('Events.send', 'sent'), Wrap('AsyncEvents.send', 'sent')), adapter='model_sdks.anthropic', minimum='2.11'),
+    Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', packages=('anthropic',), adapter='model_sdks.anthropic', sites=(
+        Candidate('anthropic._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')),
+        Site(Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseSyncToolRunner._run_tool', 'run_tool'), Wrap('BaseAsyncToolRunner._run_tool', 'run_tool'), Wrap('tool_error_content', 'swallowed')), Candidate('anthropic.lib.tools._beta_runner', Wrap('BaseToolRunner.__init__', 'tools'), Wrap('BaseSyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseAsyncToolRunner._get_last_assistant_message_content', 'asked'), Wrap('BaseSyncToolRunner._generate_tool_call_response', 'turn'), Wrap('BaseAsyncToolRunner._generate_tool_call_response', 'turn'))),
+        Site(Candidate('anthropic.lib.tools._toolsets._runnable', Wrap('BetaRunnableToolset.tool_result', 'member'), Wrap('BetaAsyncRunnableToolset.tool_result', 'member')), minimum='1.12'),
+        Site(Candidate('anthropic.lib.tools._beta_session_runner', Wrap('SessionToolRunner._call_tool', 'session_tool'), Wrap('tool_error_content', 'failing')), minimum='2.11'),
+        Site(Candidate('anthropic.resources.beta.sessions.events', Wrap('Events.send', 'sent'), Wrap('AsyncEvents.send', 'sent')), minimum='2.11'),
     )),
-    Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), sites=(
-        Site(Candidate('azure.ai.inference._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
-        Site(Candidate('azure.ai.inference.aio._patch', Wrap('ChatCompletionsClient.complete', 'request')), adapter='model_sdks.azure_inference'),
+    Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), adapter='model_sdks.azure_inference', sites=(
+        Candidate('azure.ai.inference._patch', Wrap('ChatCompletionsClient.complete', 'request')),
+        Candidate('azure.ai.inference.aio._patch', Wrap('ChatCompletionsClient.complete', 'request')),
     )),
-    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', packages=('botocore',), sites=(
-        Site(Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')), adapter='model_sdks.bedrock'),
-        Site(Candidate('botocore.endpoint', Wrap('Endpoint._needs_retry', 'retrying')), adapter='model_sdks.bedrock'),
+    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', packages=('botocore',), adapter='model_sdks.bedrock', sites=(
+        Candidate('botocore.client', Wrap('BaseClient._make_api_call', 'request')),
+        Candidate('botocore.endpoint', Wrap('Endpoint._needs_retry', 'retrying')),
         Site(Candidate('botocore.client', Wrap('BaseClient._make_request', 'called')), adapter='runtimes.agentcore'),
     )),
-    Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', packages=('cohere',), sites=(
-        Site(Candidate('cohere.v2.raw_client', Wrap('RawV2Client.chat', 'request'), Wrap('AsyncRawV2Client.chat', 'request'), Wrap('RawV2Client.chat_stream', 'streamed'), Wrap('AsyncRawV2Client.chat_stream', 'astreamed')), adapter='model_sdks.cohere'),
-        Site(Candidate('cohere.core.http_client', Wrap('_retry_timeout', 'delay')), adapter='model_sdks.cohere'),
+    Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', packages=('cohere',), adapter='model_sdks.cohere', sites=(
+        Candidate('cohere.v2.raw_client', Wrap('RawV2Client.chat', 'request'), Wrap('AsyncRawV2Client.chat', 'request'), Wrap('RawV2Client.chat_stream', 'streamed'), Wrap('AsyncRawV2Client.chat_stream', 'astreamed')),
+        Candidate('cohere.core.http_client', Wrap('_retry_timeout', 'delay')),
     )),
-    Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', packages=('fireworks',), sites=(
-        Site(Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.fireworks'),
+    Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', packages=('fireworks',), adapter='model_sdks.fireworks', sites=(
+        Candidate('fireworks._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')),
     )),
-    Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), sites=(
-        Site(Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')), adapter='model_sdks.google_genai'),
-        Site(Candidate('google.genai._api_client', Wrap('retry_args', 'retries')), adapter='model_sdks.google_genai', minimum='1.36'),
-        Site(Candidate('google.genai.live', Wrap('AsyncSession.send_tool_response', 'responded')), adapter='model_sdks.google_genai', minimum='3.0'),
-        Site(Candidate('google.genai._gaos.interactions', Wrap('Interactions.create', 'interaction'), Wrap('AsyncInteractions.create', 'interaction')), adapter='model_sdks.google_genai', minimum='2.34'),
-        Site(Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')), adapter='model_sdks.google_genai'),
+    Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), adapter='model_sdks.google_genai', sites=(
+        Candidate('google.genai._api_client', Wrap('BaseApiClient.request', 'request'), Wrap('BaseApiClient.async_request', 'request'), Wrap('BaseApiClient.request_streamed', 'request'), Wrap('BaseApiClient.async_request_streamed', 'request')),
+        Site(Candidate('google.genai._api_client', Wrap('retry_args', 'retries')), minimum='1.36'),
+        Site(Candidate('google.genai.live', Wrap('AsyncSession.send_tool_response', 'responded')), minimum='3.0'),
+        Site(Candidate('google.genai._gaos.interactions', Wrap('Interactions.create', 'interaction'), Wrap('AsyncInteractions.create', 'interaction')), minimum='2.34'),
+        Candidate('google.genai._extra_utils', Wrap('invoke_function_from_dict_args', 'invoke'), Wrap('invoke_function_from_dict_args_async', 'invoke')),
     )),
-    Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), sites=(
-        Site(Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.groq'),
+    Integration('groq', distribution='groq', minimum='0.13', tested='1.7', packages=('groq',), adapter='model_sdks.groq', sites=(
+        Candidate('groq._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')),
     )),
-    Integration('httpx', distribution='httpx', minimum='0.27', tested='0.28, requests in the formats of OpenAI and Anthropic', packages=('httpx',), setting='AGENT_OTEL_HTTPX', sites=(
-        Site(Candidate('httpx._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')), adapter='model_sdks.httpx'),
+    Integration('httpx', distribution='httpx', minimum='0.27', tested='0.28, requests in the formats of OpenAI and Anthropic', packages=('httpx',), setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
+        Candidate('httpx._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')),
     )),
-    Integration('httpx2', distribution='httpx2', minimum='2.0', tested='2.16, requests in the formats of OpenAI and Anthropic', packages=('httpx2',), product='httpx', setting='AGENT_OTEL_HTTPX', sites=(
-        Site(Candidate('httpx2._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')), adapter='model_sdks.httpx'),
+    Integration('httpx2', distribution='httpx2', minimum='2.0', tested='2.16, requests in the formats of OpenAI and Anthropic', packages=('httpx2',), product='httpx', setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
+        Candidate('httpx2._client', Wrap('Client.send', 'request'), Wrap('AsyncClient.send', 'request')),
     )),
-    Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', packages=('huggingface_hub',), sites=(
-        Site(Candidate('huggingface_hub.inference._client', Wrap('InferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
-        Site(Candidate('huggingface_hub.inference._generated._async_client', Wrap('AsyncInferenceClient.chat_completion', 'request')), adapter='model_sdks.huggingface_hub'),
+    Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', packages=('huggingface_hub',), adapter='model_sdks.huggingface_hub', sites=(
+        Candidate('huggingface_hub.inference._client', Wrap('InferenceClient.chat_completion', 'request')),
+        Candidate('huggingface_hub.inference._generated._async_client', Wrap('AsyncInferenceClient.chat_completion', 'request')),
     )),
-    Integration('litellm', distribution='litellm', minimum='1.70', tested='1.106', packages=('litellm',), sites=(
-        Site(Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')), adapter='model_sdks.litellm'),
-        Site(Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')), adapter='model_sdks.litellm'),
-        Site(Candidate('litellm.tool_loop', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), adapter='model_sdks.litellm', minimum='1.106'),
-        Site(Candidate('litellm', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), adapter='model_sdks.litellm', minimum='1.106'),
-        Site(Candidate('litellm.harness.handlers.tool_loop_handler', Wrap('_execute_tool', 'function')), adapter='model_sdks.litellm', minimum='1.106'),
+    Integration('litellm', distribution='litellm', minimum='1.70', tested='1.106', packages=('litellm',), adapter='model_sdks.litellm', sites=(
+        Candidate('litellm.litellm_core_utils.litellm_logging', Wrap('Logging.pre_call', 'announced')),
+        Candidate('litellm', Wrap('completion', 'completing'), Wrap('acompletion', 'completing'), Wrap('responses', 'responding'), Wrap('aresponses', 'responding')),
+        Site(Candidate('litellm.tool_loop', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), minimum='1.106'),
+        Site(Candidate('litellm', Wrap('run_tool_loop', 'looping'), Wrap('arun_tool_loop', 'looping_async')), minimum='1.106'),
+        Site(Candidate('litellm.harness.handlers.tool_loop_handler', Wrap('_execute_tool', 'function')), minimum='1.106'),
     )),
-    Integration('mistralai', distribution='mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), sites=(
-        Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), adapter='model_sdks.mistral'),
-        Site(Candidate('mistralai.client.utils.retries', Wrap('_get_sleep_interval', 'delay')), Candidate('mistralai.utils.retries', Wrap('_get_sleep_interval', 'delay')), adapter='model_sdks.mistral', minimum='1.12'),
-        Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), adapter='model_sdks.mistral'),
-        Site(Candidate('mistralai.extra.run.context', Wrap('create_function_result', 'called')), adapter='model_sdks.mistral', minimum='1.12'),
-        Site(Candidate('mistralai.client.conversations', Wrap('Conversations.run_async', 'conversation_run')), Candidate('mistralai.conversations', Wrap('Conversations.run_async', 'conversation_run')), adapter='model_sdks.mistral', minimum='1.12'),
-        Site(Candidate('mistralai.extra.voice_agents.tools', Wrap('FunctionHandler.invoke', 'invoke')), adapter='model_sdks.mistral', minimum='3.3'),
+    Integration('mistralai', distribution='mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), adapter='model_sdks.mistral', sites=(
+        Site(Candidate('mistralai.client.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request')), Candidate('mistralai.basesdk', Wrap('BaseSDK._build_request', 'request'), Wrap('BaseSDK._build_request_async', 'request'))),
+        Site(Candidate('mistralai.client.utils.retries', Wrap('_get_sleep_interval', 'delay')), Candidate('mistralai.utils.retries', Wrap('_get_sleep_interval', 'delay')), minimum='1.12'),
+        Site(Candidate('mistralai.client.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting')), Candidate('mistralai.chat', Wrap('Chat.complete', 'chatting'), Wrap('Chat.complete_async', 'chatting'), Wrap('Chat.stream', 'chatting'), Wrap('Chat.stream_async', 'chatting'))),
+        Site(Candidate('mistralai.extra.run.context', Wrap('create_function_result', 'called')), minimum='1.12'),
+        Site(Candidate('mistralai.client.conversations', Wrap('Conversations.run_async', 'conversation_run')), Candidate('mistralai.conversations', Wrap('Conversations.run_async', 'conversation_run')), minimum='1.12'),
+        Site(Candidate('mistralai.extra.voice_agents.tools', Wrap('FunctionHandler.invoke', 'invoke')), minimum='3.3'),
     )),
-    Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), sites=(
-        Site(Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')), adapter='model_sdks.ollama'),
+    Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', packages=('ollama',), adapter='model_sdks.ollama', sites=(
+        Candidate('ollama._client', Wrap('Client._request', 'request'), Wrap('AsyncClient._request', 'request')),
     )),
-    Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), sites=(
-        Site(Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
-        Site(Candidate('openai.resources.realtime.realtime', Wrap('AsyncRealtimeConnection.send', 'sent'), Wrap('RealtimeConnection.send', 'sent')), adapter='model_sdks.openai', minimum='3.0'),
-        Site(Candidate('openai.resources.responses.responses', Wrap('AsyncResponsesConnection.send', 'created'), Wrap('ResponsesConnection.send', 'created')), adapter='model_sdks.openai', minimum='3.45'),
-        Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), adapter='model_sdks.openai', minimum='3.45'),
+    Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', packages=('openai',), adapter='model_sdks.openai', sites=(
+        Candidate('openai._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')),
+        Site(Candidate('openai.resources.realtime.realtime', Wrap('AsyncRealtimeConnection.send', 'sent'), Wrap('RealtimeConnection.send', 'sent')), minimum='3.0'),
+        Site(Candidate('openai.resources.responses.responses', Wrap('AsyncResponsesConnection.send', 'created'), Wrap('ResponsesConnection.send', 'created')), minimum='3.45'),
+        Site(Candidate('openai.lib.responses_tool_runner', Wrap('ResponsesToolRunner._execute_function', 'execute'), Wrap('AsyncResponsesToolRunner._execute_function', 'execute'), Wrap('ResponsesToolRunner.iterate', 'runner_run'), Wrap('AsyncResponsesToolRunner.iterate', 'runner_run')), minimum='3.45'),
     )),
-    Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), sites=(
+    Integration('together', distribution='together', minimum='2.0', tested='3.1', packages=('together',), adapter='model_sdks.together', sites=(
         Site(Candidate('together._base_client', Wrap('SyncAPIClient.request', 'request'), Wrap('AsyncAPIClient.request', 'request'), Wrap('BaseClient._should_retry', 'refused'), Wrap('BaseClient._calculate_retry_timeout', 'delay')), adapter='model_sdks.openai'),
     )),
-    Integration('xai-sdk', distribution='xai-sdk', minimum='1.6', tested='1.6 and 1.21', packages=('xai_sdk',), sites=(
-        Site(Candidate('xai_sdk.chat', Wrap('BaseClient.__init__', 'connected')), adapter='model_sdks.xai'),
+    Integration('xai-sdk', distribution='xai-sdk', minimum='1.6', tested='1.6 and 1.21', packages=('xai_sdk',), adapter='model_sdks.xai', sites=(
+        Candidate('xai_sdk.chat', Wrap('BaseClient.__init__', 'connected')),
     )),
-    Integration('bedrock-agentcore', distribution='bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', packages=('bedrock_agentcore',), sites=(
-        Site(Candidate('bedrock_agentcore.runtime.app', Wrap('BedrockAgentCoreApp._handle_invocation', 'invoked')), adapter='runtimes.agentcore'),
+    Integration('bedrock-agentcore', distribution='bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', packages=('bedrock_agentcore',), adapter='runtimes.agentcore', sites=(
+        Candidate('bedrock_agentcore.runtime.app', Wrap('BedrockAgentCoreApp._handle_invocation', 'invoked')),
     )),
-    Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), sites=(
-        Site(Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')), adapter='runtimes.aws_durable'),
+    Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', packages=('aws_durable_execution_sdk_python',), adapter='runtimes.aws_durable', sites=(
+        Candidate('aws_durable_execution_sdk_python.execution', Wrap('load_configured_plugins', 'collected'), Wrap('DurableContext.from_lambda_context', 'invocation'), Wrap('ExecutionState.create_checkpoint', 'checkpoint')),
     )),
-    Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), sites=(
-        Site(Candidate('azure.durable_functions.orchestrator', Wrap('Orchestrator.handle', 'orchestrator')), adapter='runtimes.azure_durable'),
-        Site(Candidate('azure_functions_runtime.handle_event', Wrap('invocation_request', 'invoked'), Wrap('run_sync_func', 'in_thread'), Wrap('execute_async', 'awaited')), adapter='runtimes.azure_durable'),
-        Site(Candidate('azure_functions_runtime', Wrap('invocation_request', 'invoked')), adapter='runtimes.azure_durable'),
+    Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), adapter='runtimes.azure_durable', sites=(
+        Candidate('azure.durable_functions.orchestrator', Wrap('Orchestrator.handle', 'orchestrator')),
+        Candidate('azure_functions_runtime.handle_event', Wrap('invocation_request', 'invoked'), Wrap('run_sync_func', 'in_thread'), Wrap('execute_async', 'awaited')),
+        Candidate('azure_functions_runtime', Wrap('invocation_request', 'invoked')),
     )),
-    Integration('celery', distribution='celery', minimum='5.3', tested='5.7, memory broker', packages=('celery',), sites=(
-        Site(Candidate('celery.app.trace', Wrap('build_tracer', 'tracer')), adapter='runtimes.celery'),
-        Site(Candidate('celery.loaders.base', Wrap('BaseLoader.on_task_init', 'starting')), adapter='runtimes.celery'),
-        Site(Candidate('celery.backends.base', Wrap('Backend.encode', 'encoded')), adapter='runtimes.celery'),
-        Site(Candidate('kombu.serialization', Wrap('loads', 'decoded')), adapter='runtimes.celery'),
-        Site(Candidate('kombu.messaging', Wrap('Producer._prepare', 'encoded'), Wrap('Producer._publish', 'published')), adapter='runtimes.celery'),
+    Integration('celery', distribution='celery', minimum='5.3', tested='5.7, memory broker', packages=('celery',), adapter='runtimes.celery', sites=(
+        Candidate('celery.app.trace', Wrap('build_tracer', 'tracer')),
+        Candidate('celery.loaders.base', Wrap('BaseLoader.on_task_init', 'starting')),
+        Candidate('celery.backends.base', Wrap('Backend.encode', 'encoded')),
+        Candidate('kombu.serialization', Wrap('loads', 'decoded')),
+        Candidate('kombu.messaging', Wrap('Producer._prepare', 'encoded'), Wrap('Producer._publish', 'published')),
     )),
-    Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), sites=(
-        Site(Candidate('dapr.ext.workflow._durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_ActivityExecutor.execute_async', 'activity'), Wrap('_OrchestrationExecutor.execute', 'workflow'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub')), adapter='runtimes.dapr'),
+    Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.dapr', sites=(
+        Candidate('dapr.ext.workflow._durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('_ActivityExecutor.execute_async', 'activity'), Wrap('_OrchestrationExecutor.execute', 'workflow'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub')),
         Site(Candidate('dapr.aio.clients.grpc.client', Wrap('DaprGrpcClientAsync.save_state', 'saving')), adapter='frameworks.openai_agents'),
     )),
-    Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), sites=(
-        Site(Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), adapter='runtimes.dbos'),
-        Site(Candidate('dbos._outcome', Wrap('Immediate._intercept', 'step'), Wrap('Pending._wrap', 'asynchronous_step')), adapter='runtimes.dbos'),
-        Site(Candidate('dbos._context', Wrap('EnterDBOSStepRetry.__enter__', 'tried')), adapter='runtimes.dbos'),
-        Site(Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')), Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), adapter='runtimes.dbos'),
+    Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), adapter='runtimes.dbos', sites=(
+        Site(Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.init_child_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended')), Candidate('dbos._sys_db', Wrap('SystemDatabase.record_operation_result', 'recorded'), Wrap('SystemDatabase.check_operation_execution', 'asked'), Wrap('SystemDatabase.init_workflow', 'started'), Wrap('SystemDatabase.update_workflow_outcome', 'ended'))),
+        Candidate('dbos._outcome', Wrap('Immediate._intercept', 'step'), Wrap('Pending._wrap', 'asynchronous_step')),
+        Candidate('dbos._context', Wrap('EnterDBOSStepRetry.__enter__', 'tried')),
+        Site(Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_dequeued_workflow', 'dequeued')), Candidate('dbos._core', Wrap('EnterDBOSStepCtx.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes')), Candidate('dbos._core', Wrap('EnterDBOSStep.__enter__', 'entered'), Wrap('execute_workflow_by_id', 'resumes'))),
     )),
-    Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), sites=(
-        Site(Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('TaskHubGrpcWorker._execute_activity', 'requested'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')), adapter='runtimes.durabletask'),
+    Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), adapter='runtimes.durabletask', sites=(
+        Candidate('durabletask.worker', Wrap('_ActivityExecutor.execute', 'activity'), Wrap('TaskHubGrpcWorker._execute_activity', 'requested'), Wrap('_OrchestrationExecutor.execute', 'orchestrator'), Wrap('stubs.TaskHubSidecarServiceStub.__init__', 'stub'), Wrap('TaskHubGrpcWorker.__init__', 'worker'), Wrap('payload_helpers.externalize_payloads', 'externalized')),
     )),
-    Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", packages=('hatchet_sdk',), sites=(
-        Site(Candidate('hatchet_sdk.worker.runner.runner', Wrap('Runner.handle_start_step_run', 'step_run'), Wrap('Runner.serialize_output', 'serialised'), Wrap('Task.call', 'task'), Wrap('Task.aio_call', 'task')), adapter='runtimes.hatchet'),
+    Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", packages=('hatchet_sdk',), adapter='runtimes.hatchet', sites=(
+        Candidate('hatchet_sdk.worker.runner.runner', Wrap('Runner.handle_start_step_run', 'step_run'), Wrap('Runner.serialize_output', 'serialised'), Wrap('Task.call', 'task'), Wrap('Task.aio_call', 'task')),
     )),
-    Integration('inngest', distribution='inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', packages=('inngest',), sites=(
-        Site(Candidate('inngest._internal.execution_lib.v0', Wrap('ExecutionV0.report_step', 'reported'), Wrap('ExecutionV0Sync.report_step', 'reported'), Wrap('ReportedStep.__aexit__', 'ended'), Wrap('ReportedStepSync.__exit__', 'ended')), adapter='runtimes.inngest'),
-        Site(Candidate('inngest._internal.function', Wrap('Function.call', 'call'), Wrap('Function.call_sync', 'call')), adapter='runtimes.inngest'),
-        Site(Candidate('inngest._internal.comm_lib.models', Wrap('_prep_call_result', 'preparing'), Wrap('transforms.dump_json', 'serialised'), Wrap('server_lib.ServerRequest.from_raw', 'received')), adapter='runtimes.inngest'),
+    Integration('inngest', distribution='inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', packages=('inngest',), adapter='runtimes.inngest', sites=(
+        Candidate('inngest._internal.execution_lib.v0', Wrap('ExecutionV0.report_step', 'reported'), Wrap('ExecutionV0Sync.report_step', 'reported'), Wrap('ReportedStep.__aexit__', 'ended'), Wrap('ReportedStepSync.__exit__', 'ended')),
+        Candidate('inngest._internal.function', Wrap('Function.call', 'call'), Wrap('Function.call_sync', 'call')),
+        Candidate('inngest._internal.comm_lib.models', Wrap('_prep_call_result', 'preparing'), Wrap('transforms.dump_json', 'serialised'), Wrap('server_lib.ServerRequest.from_raw', 'received')),
     )),
-    Integration('langgraph', distribution='langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), sites=(
-        Site(Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')), Candidate('langgraph.pregel', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')), adapter='runtimes.langgraph'),
-        Site(Candidate('langgraph.pregel._loop', Wrap('PregelLoop.put_writes', 'writing')), Candidate('langgraph.pregel.loop', Wrap('PregelLoop.put_writes', 'writing')), adapter='runtimes.langgraph'),
+    Integration('langgraph', distribution='langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), adapter='runtimes.langgraph', sites=(
+        Site(Candidate('langgraph.pregel.main', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run')), Candidate('langgraph.pregel', Wrap('Pregel.stream', 'run'), Wrap('Pregel.astream', 'run'), Wrap('Pregel.invoke', 'run'), Wrap('Pregel.ainvoke', 'run'))),
+        Site(Candidate('langgraph.pregel._loop', Wrap('PregelLoop.put_writes', 'writing')), Candidate('langgraph.pregel.loop', Wrap('PregelLoop.put_writes', 'writing'))),
         Site(Candidate('langgraph.prebuilt.tool_node', Wrap('ToolNode._run_one', 'tool_node'), Wrap('ToolNode._arun_one', 'tool_node')), adapter='frameworks.langchain'),
     )),
-    Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', sites=(
-        Site(Candidate('langgraph.checkpoint.base', Wrap('BaseCheckpointSaver.__init__', 'savers')), adapter='runtimes.langgraph'),
+    Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', adapter='runtimes.langgraph', sites=(
+        Candidate('langgraph.checkpoint.base', Wrap('BaseCheckpointSaver.__init__', 'savers')),
     )),
-    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', sites=(
-        Site(Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')), adapter='runtimes.langgraph_savers'),
+    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+        Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', Wrap('StorageStrategy._store_to_dynamodb', 'put_item'), Wrap('StorageStrategy._store_to_s3', 'put_object')),
     )),
-    Integration('langgraph-checkpoint-cosmosdb', distribution='langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', sites=(
-        Site(Candidate('azure.cosmos._synchronized_request', Wrap('_request_body_from_data', 'encoded')), adapter='runtimes.langgraph_savers', beside=('langgraph_checkpoint_cosmosdb',)),
+    Integration('langgraph-checkpoint-cosmosdb', distribution='langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+        Site(Candidate('azure.cosmos._synchronized_request', Wrap('_request_body_from_data', 'encoded')), beside=('langgraph_checkpoint_cosmosdb',)),
     )),
-    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', sites=(
-        Site(Candidate('langgraph.checkpoint.mongodb.saver', Wrap('MongoDBSaver.__init__', 'savers')), adapter='runtimes.langgraph_savers'),
+    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+        Candidate('langgraph.checkpoint.mongodb.saver', Wrap('MongoDBSaver.__init__', 'savers')),
     )),
-    Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', sites=(
-        Site(Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')), adapter='runtimes.langgraph_savers'),
+    Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+        Candidate('langgraph.checkpoint.postgres.base', Wrap('Jsonb.__init__', 'inlined')),
     )),
-    Integration('langgraph-checkpoint-redis', distribution='langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', sites=(
-        Site(Candidate('redis.commands.json', Wrap('_JSONBase._encode', 'document_encoded')), Candidate('redis.commands.json', Wrap('JSON._encode', 'document_encoded')), adapter='runtimes.langgraph_savers', beside=('langgraph.checkpoint.redis',)),
+    Integration('langgraph-checkpoint-redis', distribution='langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+        Site(Candidate('redis.commands.json', Wrap('_JSONBase._encode', 'document_encoded')), Candidate('redis.commands.json', Wrap('JSON._encode', 'document_encoded')), beside=('langgraph.checkpoint.redis',)),
     )),
-    Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), sites=(
-        Site(Candidate('prefect.task_engine', Wrap('SyncTaskRunEngine.call_task_fn', 'task'), Wrap('AsyncTaskRunEngine.call_task_fn', 'task')), adapter='runtimes.prefect'),
-        Site(Candidate('prefect.flow_engine', Wrap('FlowRunEngine.call_flow_fn', 'flow'), Wrap('AsyncFlowRunEngine.call_flow_fn', 'flow'), Wrap('FlowRunEngine.handle_success', 'flow_success'), Wrap('AsyncFlowRunEngine.handle_success', 'flow_success')), adapter='runtimes.prefect'),
-        Site(Candidate('prefect.results', Wrap('ResultRecord.serialize', 'serialised'), Wrap('ResultRecord.serialize_result', 'serialised'), Wrap('ResultStore._persist_result_record', 'storing'), Wrap('ResultStore._apersist_result_record', 'storing')), adapter='runtimes.prefect'),
-        Site(Candidate('prefect.client.orchestration._flow_runs.client', Wrap('FlowRunClient.create_flow_run', 'created'), Wrap('FlowRunAsyncClient.create_flow_run', 'created')), adapter='runtimes.prefect'),
+    Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), adapter='runtimes.prefect', sites=(
+        Candidate('prefect.task_engine', Wrap('SyncTaskRunEngine.call_task_fn', 'task'), Wrap('AsyncTaskRunEngine.call_task_fn', 'task')),
+        Candidate('prefect.flow_engine', Wrap('FlowRunEngine.call_flow_fn', 'flow'), Wrap('AsyncFlowRunEngine.call_flow_fn', 'flow'), Wrap('FlowRunEngine.handle_success', 'flow_success'), Wrap('AsyncFlowRunEngine.handle_success', 'flow_success')),
+        Candidate('prefect.results', Wrap('ResultRecord.serialize', 'serialised'), Wrap('ResultRecord.serialize_result', 'serialised'), Wrap('ResultStore._persist_result_record', 'storing'), Wrap('ResultStore._apersist_result_record', 'storing')),
+        Candidate('prefect.client.orchestration._flow_runs.client', Wrap('FlowRunClient.create_flow_run', 'created'), Wrap('FlowRunAsyncClient.create_flow_run', 'created')),
     )),
-    Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', packages=('restate',), sites=(
-        Site(Candidate('restate.server_context', Wrap('ServerInvocationContext.create_run_coroutine', 'run'), Wrap('ServerInvocationContext.enter', 'invocation'), Wrap('invoke_handler', 'handler'), Wrap('VMWrapper.sys_run', 'registered'), Wrap('VMWrapper.propose_run_completion_success', 'success'), Wrap('VMWrapper.propose_run_completion_failure', 'failure'), Wrap('VMWrapper.propose_run_completion_transient', 'failure'), Wrap('VMWrapper.propose_run_completion_transient_with_delay_override', 'failure'), Wrap('VMWrapper.sys_set_state', 'state')), adapter='runtimes.restate'),
+    Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', packages=('restate',), adapter='runtimes.restate', sites=(
+        Candidate('restate.server_context', Wrap('ServerInvocationContext.create_run_coroutine', 'run'), Wrap('ServerInvocationContext.enter', 'invocation'), Wrap('invoke_handler', 'handler'), Wrap('VMWrapper.sys_run', 'registered'), Wrap('VMWrapper.propose_run_completion_success', 'success'), Wrap('VMWrapper.propose_run_completion_failure', 'failure'), Wrap('VMWrapper.propose_run_completion_transient', 'failure'), Wrap('VMWrapper.propose_run_completion_transient_with_delay_override', 'failure'), Wrap('VMWrapper.sys_set_state', 'state')),
     )),
-    Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', packages=('temporalio',), sites=(
-        Site(Candidate('temporalio.worker._activity', Wrap('_ActivityWorker._handle_start_activity_task', 'activity'), Wrap('_ActivityInboundImpl.execute_activity', 'handler')), adapter='runtimes.temporal'),
-        Site(Candidate('temporalio.worker._workflow', Wrap('_WorkflowWorker._handle_activation', 'activating'), Wrap('_WorkflowWorker.__init__', 'workflow_worker'), Wrap('_RunningWorkflow.activate', 'workflow_code')), adapter='runtimes.temporal'),
-        Site(Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.record_activity_heartbeat', 'beating'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')), adapter='runtimes.temporal'),
+    Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', packages=('temporalio',), adapter='runtimes.temporal', sites=(
+        Candidate('temporalio.worker._activity', Wrap('_ActivityWorker._handle_start_activity_task', 'activity'), Wrap('_ActivityInboundImpl.execute_activity', 'handler')),
+        Candidate('temporalio.worker._workflow', Wrap('_WorkflowWorker._handle_activation', 'activating'), Wrap('_WorkflowWorker.__init__', 'workflow_worker'), Wrap('_RunningWorkflow.activate', 'workflow_code')),
+        Candidate('temporalio.bridge.worker', Wrap('Worker.complete_activity_task', 'completing_activity'), Wrap('Worker.record_activity_heartbeat', 'beating'), Wrap('Worker.complete_workflow_activation', 'completing_workflow'), Wrap('Worker.validate', 'validated'), Wrap('encode_completion', 'encoded')),
     )),
 )

@@ -154,7 +154,7 @@ def _records_of(each: Any, merged: Mapping[str, Mapping[str, Any]]) -> Iterable[
     if call_id is None:
         return ()
     claimed = values_of(values_of(known.get("response_metadata")).get(CLAIM_KEY))
-    preview = _preview(known.get("content"))
+    preview = head(raw_of(known.get("content")).text or "", PREVIEW_BYTES)
     claim = Claim(claimed["reference"], claimed["size_bytes"], claimed["shown_bytes"], preview) if claimed else None
     asked = merged.get(call_id, {})
     record = LeanRecord.of(
@@ -167,8 +167,3 @@ def _records_of(each: Any, merged: Mapping[str, Mapping[str, Any]]) -> Iterable[
         claim=claim,
     )
     return (record.to_dict(),)
-
-
-def _preview(content: Any) -> str:
-    """Return the beginning of the text that the model got, which begins with that of the result."""
-    return head(raw_of(content).text or "", PREVIEW_BYTES)

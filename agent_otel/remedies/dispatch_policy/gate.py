@@ -107,6 +107,8 @@ class Gate:
                 denial = self._denial(denied)
             if not record.is_asked and (denial is None or denial.mode == semconv.MONITOR):
                 await _inject(rule, call, record, reader, invocation, run)
+            if denial is None and reader.validated is not None and (rule.require or rule.forbid):
+                _compare_validated(rule, reader.validated, invocation)
         except _DeniedError as denied:
             return denial or self._denial(denied)
         except errors.ours(Exception):
@@ -155,7 +157,7 @@ async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
     values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
     # Frameworks show arguments in the messages of their exceptions, by `repr`.
     hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
-    if values and (reader.inject is None or not reader.inject(invocation, hidden)):
+    if values and (reader.inject is None or reader.inject(invocation, hidden) is False):
         adapter = reader.call.__module__
         errors.warn_once(
             f"policy inject {adapter}",
@@ -182,6 +184,15 @@ def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
         return read_arguments(None if call is None else call.arguments)
     except UnreadableError:
         raise _DeniedError(semconv.RULE_ARGUMENTS) from None
+
+
+def _compare_validated(rule: Rule, validated: Callable[[Invocation], object], invocation: Invocation) -> None:
+    """Compare what the framework makes of the arguments: aliases, defaults and validators change them."""
+    try:
+        arguments = read_arguments(validated(invocation))
+    except ValueError:  # the framework refuses them itself; pydantic's looks like one of another thread
+        return
+    _compare(rule, arguments)
 
 
 def _compare(rule: Rule, arguments: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: The places from which an injected value comes.
 SOURCES: Final = ("env", "context", "call")
+_MOST_FOUND: Final = 1_000
 _POLICY_KEYS: Final = ("mode", "rules")
 _RULE_KEYS: Final = ("workflow", "agent", "tools", "require", "forbid", "inject", "approve")
 _FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -55,9 +56,9 @@ class Rule:
     def matches(self, workflow: str | None, agent: str | None, tool: str) -> bool:
         """Return true when the rule decides on a call; a missing workflow or agent matches ``*`` only."""
         return (
-            self.workflow.matches(workflow or "")
+            any(name.matches(tool) for name in self.tools)
+            and self.workflow.matches(workflow or "")
             and self.agent.matches(agent or "")
-            and any(name.matches(tool) for name in self.tools)
         )
 
 
@@ -67,10 +68,17 @@ class ToolPolicy:
 
     mode: str
     rules: tuple[Rule, ...]
+    _found: dict[tuple[str | None, ...], Rule | None] = field(default_factory=dict, compare=False)
 
     def rule_for(self, workflow: str | None, agent: str | None, tool: str) -> Rule | None:
         """Return the first rule that matches a call, or None."""
-        return next((rule for rule in self.rules if rule.matches(workflow, agent, tool)), None)
+        asked = (workflow, agent, tool)
+        if asked in self._found:
+            return self._found[asked]
+        rule = next((rule for rule in self.rules if rule.matches(workflow, agent, tool)), None)
+        if len(self._found) < _MOST_FOUND:  # a model may call tools by any name
+            self._found[asked] = rule
+        return rule
 
 
 def read_policy(tables: object) -> ToolPolicy:

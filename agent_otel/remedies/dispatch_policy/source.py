@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
 import os
+import re
 import stat
 import sys
 import threading
@@ -29,9 +31,10 @@ CODE: Final = "code"
 _RECHECK_SECONDS: Final = 5.0
 #: An edited file is read when it has not changed for this long: half of a policy may allow more than the whole.
 _SETTLED_SECONDS: Final = 1.0
-#: Checks of a file that changes all the time, before it is read as it is.
-_MOST_CHECKS: Final = 10
 _LARGEST_BYTES: Final = 1024 * 1024
+#: Dots in a line outside of texts, above which tomllib takes seconds for a key.
+_MOST_DOTS: Final = 64
+_TEXTS: Final = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|#.*")
 
 
 class PolicySource:
@@ -40,7 +43,6 @@ class PolicySource:
     def __init__(self, place: str) -> None:
         self._place = place
         self._version: tuple[int, ...] = ()
-        self._checks = 0
         self.policy: ToolPolicy | None = None
         self._due = float("inf")
         self._renew()
@@ -92,12 +94,10 @@ class PolicySource:
 
     def _waits(self, found: os.stat_result) -> bool:
         """Return true for an edited file that may be half-written, and have it checked again soon."""
-        self._checks = 0 if self.policy is None or _is_settled(found) else self._checks + 1
-        if 0 < self._checks < _MOST_CHECKS:
+        waits = self.policy is not None and not _is_settled(found)
+        if waits:
             self._due = time.monotonic() + _SETTLED_SECONDS
-            return True
-        self._checks = 0
-        return False
+        return waits
 
     def _report(self, error: Exception, version: tuple[int, ...]) -> None:
         effect = "every tool call is denied" if self.policy is None else "the last policy that could be read stays"
@@ -105,6 +105,7 @@ class PolicySource:
         errors.warn_once(
             f"policy {version} {reason}",
             f"AGENT_OTEL_TOOL_POLICY={self._place} cannot be read, {effect}: {reason}",
+            level=logging.ERROR if self.policy is None else logging.WARNING,
         )
 
 
@@ -124,14 +125,19 @@ def _contents(place: str) -> tuple[bytes, os.stat_result]:
     descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         found = os.fstat(descriptor)
-        content = b""
+        content, is_same = b"", True
         if stat.S_ISREG(found.st_mode) and found.st_size <= _LARGEST_BYTES:
             with open(descriptor, "rb", closefd=False) as file:
                 content = file.read(_LARGEST_BYTES + 1)
+                is_same = _version_of(os.fstat(descriptor)) == _version_of(found)
     finally:
         os.close(descriptor)
-    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BYTES or len(content) > _LARGEST_BYTES:
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST_BYTES:
         raise PolicyError("it is no file of at most 1 MiB")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH) or found.st_uid not in (0, getattr(os, "geteuid", int)()):
+        raise PolicyError("another user than root and the one of this process can write to it")
+    if not is_same or len(content) != found.st_size:
+        raise PolicyError("it changed while it was read")
     return content, found
 
 
@@ -141,10 +147,13 @@ def _parsed(content: bytes) -> dict[str, Any]:
     except errors.ours(ModuleNotFoundError):
         raise PolicyError(f"Python 3.10 needs tomli to read TOML: {installed_with('policy')}") from None
     try:
-        tables: dict[str, Any] = toml.loads(content.decode("utf-8-sig"))
+        text = content.decode("utf-8-sig")
+        if any(line.count(".") > _MOST_DOTS for line in _TEXTS.sub("", text).splitlines()):
+            raise PolicyError(f"a key in it has more than {_MOST_DOTS} parts")
+        tables: dict[str, Any] = toml.loads(text)
     except errors.ours(UnicodeDecodeError):
         raise PolicyError("it is not UTF-8") from None
-    except errors.ours(ValueError) as error:  # TOMLDecodeError
+    except errors.ours(toml.TOMLDecodeError) as error:
         raise PolicyError(f"it is not TOML: {_position(str(error))}") from None
     return tables
 

@@ -7,13 +7,15 @@ value therefore matches by type and value alone, a forbidden one also in the for
 from __future__ import annotations
 
 import json
+from decimal import Decimal
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from agent_otel._internal.errors import attempt, ours
+from agent_otel._internal.errors import ours
 from agent_otel.core.plain import fields, is_dict, is_text, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 #: A value in a rule; a text is compiled to a pattern.
 Value: TypeAlias = "Glob | bool | int | float"
@@ -21,6 +23,8 @@ Value: TypeAlias = "Glob | bool | int | float"
 # The texts and numbers that frameworks coerce to a truth value.
 _TRUE: Final = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
+#: Modules of classes that frameworks make of texts.
+_WRITTEN: Final = frozenset({"datetime", "ipaddress", "pathlib", "uuid", "pydantic.networks"})
 _DEEPEST: Final = 50
 
 
@@ -130,38 +134,42 @@ def _parsed(written: str) -> object:
 
 
 def are_required(value: object, allowed: tuple[Value, ...]) -> bool:
-    """Return true when all members of a value are allowed; an empty list or object has none and is not."""
+    """Return true when a value, or all members of a list, are allowed; an empty list and an object are not."""
     members = list(_members(value))
     return bool(members) and all(any(_equals(member, wanted) for wanted in allowed) for member in members)
 
 
 def has_forbidden(value: object, forbidden: tuple[Value, ...]) -> bool:
-    """Return true when a member of a value, or the name of one, is forbidden or cannot be compared."""
+    """Return true when a value, or a member of a list, is forbidden or cannot be compared, as an object cannot."""
     return any(
-        not _is_plain(member) or any(_resembles(member, value) for value in forbidden)
-        for member in _members(value, with_names=True)
+        not _is_plain(member) or any(_resembles(each, value) for each in _readings(member) for value in forbidden)
+        for member in _members(value)
     )
 
 
-def _members(value: object, depth: int = 0, *, with_names: bool = False) -> Iterator[object]:
-    """Yield a value, or all values inside a list or an object, also the names in it ``with_names``."""
-    kind = type(value)
+def _members(value: object, depth: int = 0) -> Iterator[object]:
+    """Yield a value, or the values in a list; an object is one value."""
     if depth > _DEEPEST:
         raise UnreadableError("too many levels")
-    if issubclass(kind, dict):
-        for name, member in fields(value).items():
-            if with_names:
-                yield name
-            yield from _members(member, depth + 1, with_names=with_names)
-    elif kind in (list, tuple):
+    if type(value) in (list, tuple):
         for member in value:  # type: ignore[attr-defined]
-            yield from _members(member, depth + 1, with_names=with_names)
+            yield from _members(member, depth + 1)
+    elif issubclass(type(value), Enum):
+        yield value.value  # type: ignore[attr-defined]
     else:
-        yield value
+        yield str(value) if type(value).__module__ in _WRITTEN else value
+
+
+def _readings(member: object) -> Iterator[object]:
+    """Yield a value, and the members of the list that frameworks read in a text."""
+    yield member
+    written = (text(member) or "").strip() if is_text(member) else ""
+    if written[:1] == "[" or written[:1] == '"':
+        yield from _members(_parsed(written))
 
 
 def _is_plain(member: object) -> bool:
-    return member is None or type(member) in (bool, int, float) or is_text(member)
+    return member is None or type(member) in (bool, int, float, Decimal) or is_text(member)
 
 
 def _equals(member: object, wanted: Value) -> bool:
@@ -169,18 +177,30 @@ def _equals(member: object, wanted: Value) -> bool:
         return is_text(member) and wanted.matches(text(member) or "")
     if isinstance(wanted, bool) or type(member) is bool:
         return member is wanted
-    return type(member) in (int, float) and member == wanted
+    return type(member) in (int, float, Decimal) and member == wanted
 
 
 def _resembles(member: object, forbidden: Value) -> bool:
     """Return true when a member is a forbidden value, or a form that a framework may coerce to it."""
-    written = (text(member) or "").strip() if is_text(member) else str(member)
+    if _equals(member, forbidden):
+        return True
+    try:
+        written = (text(member) or "").strip() if is_text(member) else str(member)
+    except ours(ValueError):  # an integer of more than 4,300 digits
+        raise UnreadableError("too many digits") from None
     if isinstance(forbidden, Glob):
-        return forbidden.matches(written) or _equals(member, forbidden)
-    if isinstance(forbidden, bool):
-        return _number(written) == forbidden or written.lower() in (_TRUE if forbidden else _FALSE)
-    return _number(written) == forbidden or (type(member) is bool and member == forbidden)
+        return forbidden.matches(written)
+    if isinstance(forbidden, bool) and written.lower() in (_TRUE if forbidden else _FALSE):
+        return True
+    return _number(int(member) if type(member) is bool else written) == forbidden or (
+        isinstance(forbidden, float) and _number(written, float) == forbidden
+    )
 
 
-def _number(written: str) -> float | None:
-    return attempt(float, written)
+def _number(written: Any, kind: Callable[[Any], Any] = Decimal) -> Any:
+    """Return the number that a text is, exactly; None for none."""
+    try:
+        number = kind(written)
+    except ours(ArithmeticError, ValueError):
+        return None
+    return number if number - number == 0 else None  # not an infinite one

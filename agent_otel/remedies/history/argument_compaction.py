@@ -65,7 +65,7 @@ def compacting(
         # A request without the result has carried the arguments of a call that was answered in a later turn.
         if answer is None or (answer.turn != call.turn and answer.turn >= cut):
             continue
-        new = _marked(call, above_bytes)
+        new = (marked_free if call.asked.free else marked)(call.asked.arguments, above_bytes)
         if new is not None and not is_placeholder(answer.answered.content):
             changes.put(call.at, call.asked.path, new.arguments)
             changes.count(call.at, COMPACT, new.removed_bytes)
@@ -104,10 +104,6 @@ def compacting_prompt(history: History, changes: Changes, known: LargeArguments,
 def _check(name: str, value: int, least: int) -> None:
     if value < least:
         raise ValueError(f"{name} is at least {least}, not {value}")
-
-
-def _marked(call: Call, above_bytes: int) -> Marked | None:
-    return (marked_free if call.asked.free else marked)(call.asked.arguments, above_bytes)
 
 
 def _marked_copies(

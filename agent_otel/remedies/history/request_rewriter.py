@@ -182,7 +182,7 @@ def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
         else:
             contents = [text_of(fields(message).get("content"))]
         if any(maxima.get(answer["limit"]) == answer["maximum"] for each in contents for answer in _answers(each)):
-            return not is_asked or _is_written_by_model(message)
+            return not is_asked or fields(message).get("role") == "assistant"
         if is_asked:
             return False
         is_asked = seen.by_user and not seen.answered
@@ -193,10 +193,6 @@ def is_observed(message: Any) -> bool:
     """Return True for a message that begins with a result which the agent has written into its text."""
     text = text_of(fields(message).get("content"))
     return text is not None and text.startswith(_OBSERVED) and not transcript(message).answered
-
-
-def _is_written_by_model(message: Any) -> bool:
-    return fields(message).get("role") == "assistant"
 
 
 def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:

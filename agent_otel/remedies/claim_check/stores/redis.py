@@ -32,7 +32,7 @@ class RedisStore:
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         with translated("redis"):
-            self._client.set(key, data, px=_milliseconds(ttl))
+            self._client.set(key, data, px=max(1, round(ttl * 1000)))
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
@@ -67,10 +67,6 @@ class RedisStore:
 
 def _pattern(group: str) -> str:
     return re.sub(r"([*?\[\]\\])", r"\\\1", group) + "/*"
-
-
-def _milliseconds(ttl: float) -> int:
-    return max(1, round(ttl * 1000))
 
 
 def _found(key: str, value: bytes | None) -> bytes:

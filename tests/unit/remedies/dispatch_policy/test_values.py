@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -55,7 +56,7 @@ def test_other_arguments_cannot_be_read(arguments: object) -> None:
         ("a", "[a]*", False),
         (["acme", "acme"], "acme", True),
         (["acme", "evil"], "acme", False),
-        ({"owner": "acme"}, "acme", True),
+        ({"owner": "acme"}, "acme", False),
         ([], "*", False),
         (None, "*", False),
         (5, 5, True),
@@ -105,19 +106,85 @@ def test_a_forbidden_value_matches_in_every_form_of_it(value: object, forbidden:
     assert has_forbidden(value, (wanted,)) is expected
 
 
-@each_row(
-    ("value", "expected"),
-    [
-        ({"force": True}, True),
-        ({"force": "force"}, True),
-        ([{"force": None}], True),
-        ({"flags": {"x": [{" Force ": 1}]}}, False),
-        ({"flags": {"x": [{" force ": 1}]}}, True),
-        ({"forced": "no"}, False),
-    ],
+#: Kind and values of a rule, the values that it lets pass, and those that it denies; each is a verdict by hand.
+BIG, NEXT = 9007199254740993, 9007199254740992
+PAIRS: tuple[tuple[str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
+    (
+        "require",
+        "acme",
+        ("acme", ["acme"], ["acme", "acme"], ("acme",), [["acme"]]),
+        (
+            *("Acme", "ACME", " acme", "acme ", "acme\n", "acme\0", "\u0430cme", "acme.", "", "evil", "acme/evil"),
+            *(None, True, 0, 1.5, b"acme", [], {}, [[]], ["acme", "evil"], ["acme", None], ["acme", {}]),
+            *({"$ne": "acme"}, {"owner": "acme"}, {"owner": {"x": "acme"}}, {"acme": "acme"}, [{"x": "acme"}]),
+            *('["acme"]', '"acme"', '{"owner": "acme"}', "YWNtZQ==", "%61cme", object(), {"acme"}, len),
+        ),
+    ),
+    (
+        "require",
+        "/srv/*",
+        ("/srv/", "/srv/x", "/srv/x/y", ["/srv/a", "/srv/b"], "/srv/../etc/passwd"),
+        ("/srv", "srv/x", "/SRV/x", " /srv/x", "//srv/x", "/etc/passwd", {"/srv/x": "/srv/x"}, ["/srv/x", "/etc/y"]),
+    ),
+    (
+        "require",
+        5,
+        (5, 5.0, Decimal(5), Decimal("5.00"), [5], [5, 5.0]),
+        ("5", "5.0", 6, 5.000000001, True, None, [], {}, {"n": 5}, [5, 6], [5, "5"], [True], float("nan")),
+    ),
+    (
+        "require",
+        BIG,
+        (BIG, [BIG], Decimal(BIG)),
+        (NEXT, NEXT + 2, float(BIG), float(NEXT), -BIG, str(BIG), BIG * 10, {"n": BIG}),
+    ),
+    ("require", 0.1, (0.1, [0.1]), (0.2, "0.1", 0, 1, 0.1000001, [0.1, 0.2], {"x": 0.1}, None)),
+    ("require", True, (True, [True]), (False, 1, 1.0, "true", "True", "yes", None, [], {}, [True, 1], {"x": True})),
+    ("require", False, (False, [False]), (True, 0, 0.0, "false", "", None, [], {}, [False, 0])),
+    ("require", "*", ("", "a", "a\nb", ["a", ""]), (None, 1, True, {}, [], {"a": "b"}, ["a", 1], object())),
+    (
+        "forbid",
+        "evil",
+        ("good", "evi", "evils", "Evil", "EVIL", "\u0435vil", "ZXZpbA==", "%65vil", "", None, 5, True, [], ["good"]),
+        (
+            *("evil", " evil", "evil\n", "\tevil ", ["evil"], ["good", "evil"], [["evil"]], ("evil",)),
+            *('["evil"]', '"evil"', '["good", "evil"]', ' ["evil"]', {}, {"x": "good"}, {"x": "evil"}, {"evil": 1}),
+            *([{"x": "good"}], object(), b"good", {"good"}, len),
+        ),
+    ),
+    (
+        "forbid",
+        "/etc/*",
+        ("/etc", "etc/x", "/home/etc/x", "/srv/../etc/passwd", "//etc/x", "/ETC/x", ["/home/x"], None),
+        ("/etc/", "/etc/passwd", " /etc/passwd", ["/home/x", "/etc/x"], {"path": "/home/x"}, '["/etc/x"]'),
+    ),
+    (
+        "forbid",
+        BIG,
+        (NEXT, NEXT + 2, float(NEXT), str(NEXT), f"{NEXT}.0", BIG * 10, -BIG, None, True, "x", [], [NEXT]),
+        (
+            *(BIG, str(BIG), f" {BIG} ", f"{BIG}.0", f"+{BIG}", f"{BIG:_}", [BIG], [NEXT, BIG], Decimal(BIG)),
+            *({"n": NEXT}, {}, f"[{BIG}]", "9007199254740993e0", "0" + str(BIG)),
+        ),
+    ),
+    ("forbid", 10**40 + 1, (10**40, 10**40 + 2, 1e40, str(10**40)), (10**40 + 1, str(10**40 + 1), [10**40 + 1])),
+    ("forbid", 0.1, (0.2, "0.2", 0, 1, "x", None), (0.1, "0.1", "1e-1", ".1", "0.10000000000000001", [0.1], {})),
+    ("forbid", 0, (1, "1", "x", None, "", "-1", 0.5, True), (0, "0", "0.0", "-0", "0e9", 0.0, -0.0, False, [0], {})),
+    ("forbid", True, (False, 0, "false", "no", "x", None, 2), (True, 1, 1.0, "1", "true", "TRUE", "yes", "on", "t")),
+    ("forbid", False, (True, 1, "true", "x", None), (False, 0, 0.0, "0", "false", "No", "off", "F", [False])),
 )
-def test_a_forbidden_text_may_be_a_name_in_an_object(value: object, expected: bool) -> None:  # noqa: FBT001
-    assert has_forbidden(value, (Glob("force"),)) is expected
+
+
+def test_pairs_of_a_rule_and_a_value() -> None:
+    wrong = []
+    for kind, rule, passing, denied in PAIRS:
+        wanted = (Glob(rule) if isinstance(rule, str) else rule,)
+        for value, passes in [*((each, True) for each in passing), *((each, False) for each in denied)]:
+            found = are_required(value, wanted) if kind == "require" else not has_forbidden(value, wanted)
+            if found is not passes:
+                wrong.append((kind, rule, value, passes))
+    assert sum(len(passing) + len(denied) for _, _, passing, denied in PAIRS) >= 200
+    assert wrong == []
 
 
 class Options:
