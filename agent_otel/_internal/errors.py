@@ -263,7 +263,10 @@ def _handlers() -> list[object]:
 
 def _is_set(kind: type[BaseException], error: BaseException) -> bool:
     """Return true for an instance that Python may have made of a class which another thread has set."""
-    if issubclass(kind, _WITHOUT_ARGUMENTS) or _package(_member(kind, "__module__")) in _PACKAGES_WITHOUT_ARGUMENTS:
+    module = _member(kind, "__module__")
+    file = getattr(sys.modules.get(module) if type(module) is str else None, "__file__", None)
+    is_compiled = type(file) is str and file.endswith((".so", ".pyd"))  # such as pydantic's ValidationError
+    if is_compiled or issubclass(kind, _WITHOUT_ARGUMENTS) or _package(module) in _PACKAGES_WITHOUT_ARGUMENTS:
         return False
     made = _member(kind, "__init__")
     if not isinstance(made, FunctionType):

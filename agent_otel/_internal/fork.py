@@ -12,8 +12,6 @@ import os
 import sys
 import time
 
-from agent_otel._internal.errors import ours
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,9 +145,9 @@ def _is_held_here(lock: "Any") -> bool:
 
 
 def _release(lock: _thread.RLock) -> None:
-    try:
+    try:  # noqa: SIM105 - contextlib is not loaded yet
         lock.release()
-    except ours(RuntimeError):  # not acquired: the wait timed out
+    except RuntimeError:  # not acquired: the wait timed out
         pass
 
 

@@ -7,7 +7,6 @@ It is imported when the first module is imported that an entry names; interprete
 from __future__ import annotations
 
 from agent_otel._internal import env
-from agent_otel._internal.errors import ours
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
 TYPE_CHECKING = False
@@ -81,11 +80,11 @@ def _watcher(waiting: _Sites) -> Callable[[str], None]:
 def _applier(waiting: _Sites) -> Callable[[str], None]:
     def apply(module: str) -> None:
         """Load the wrapping and apply; this runs inside the user's import and must not raise."""
+        from agent_otel._internal import errors  # noqa: PLC0415 - not at interpreter start
+
         try:
             from agent_otel.integrations import patching  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
-        except ours(Exception) as error:
-            from agent_otel._internal import errors  # noqa: PLC0415 - only when something is wrong
-
+        except errors.ours(Exception) as error:
             errors.warn_once(
                 "load",
                 f"agent_otel cannot measure anything: {errors.described(error)}. Is it installed with its "

@@ -190,7 +190,7 @@ def _compare_validated(rule: Rule, validated: Callable[[Invocation], object], in
     """Compare what the framework makes of the arguments: aliases, defaults and validators change them."""
     try:
         arguments = read_arguments(validated(invocation))
-    except ValueError:  # the framework refuses them itself; pydantic's looks like one of another thread
+    except errors.ours(ValueError):  # the framework refuses them itself; pydantic's looks like one of another thread
         return
     _compare(rule, arguments)
 

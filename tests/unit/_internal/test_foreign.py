@@ -11,6 +11,7 @@ import sys
 import zlib
 from typing import TYPE_CHECKING, Any
 
+import pydantic
 import pytest
 
 from agent_otel._internal import errors
@@ -75,6 +76,7 @@ OURS: tuple[Callable[[], object], ...] = (
     lambda: {_Hostile(): 1},
     lambda: asyncio.run(_awaits(BareError())),
     lambda: asyncio.run(asyncio.wait_for(asyncio.sleep(5), 0.001)),
+    lambda: pydantic.TypeAdapter(int).validate_python("x"),
     "\ud800".encode,
     _asserts,
     _deep,
