@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
+from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.policy import view_text
 from agent_otel.remedies.claim_check.references import DIGEST_DIGITS, SEAL_DIGITS, Reference, key
@@ -155,7 +156,7 @@ class Turns:
     def _claimed(self, result: turns.Result, message: Message) -> int:
         """Return the bytes that the view of a stored result saves."""
         content, chosen = result.answered.content, self._chosen
-        text = raw_of(content).text
+        text = raw_of(content, WORKER_STEPS).text
         if text is None:
             return 0
         full = text_bytes(text) + _beyond(result.answered.path, message)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from hashlib import blake2b
+from itertools import chain, islice
 from json import encoder as json_encoder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
 from agent_otel.measure import object_kinds
 from agent_otel.measure.object_kinds import shape_of
+from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes
 
 if TYPE_CHECKING:
@@ -22,9 +24,14 @@ NODE_BUDGET: Final = 10_000
 PARSED_TEXT: Final = 16 * 1024
 """Characters up to which arguments given as JSON text are parsed; longer ones are hashed as the text they are."""
 
+MOST_HASHED: Final = 4 * 1024 * 1024
+"""Characters of long texts and bytes that are hashed, at most 10 ms; of what is longer, the ends and the length are."""
+
 LONG_TEXT: Final = 4096
 """Characters above which a string enters the digest as its length and own digest: 1.5 ns a byte, not 4.3."""
 
+_ENDS: Final = 256  # characters of the ends of a text
+_DIGIT_BITS: Final = 4
 _DEPTH: Final = 64  # levels; the recursion limits of the Python versions differ
 _SIMPLE_NODES: Final = 512  # values of arguments that take the short way
 _FEW: Final = 8  # arguments that are looked at without a list of containers
@@ -134,7 +141,7 @@ def _hash(data: bytes, key: bytes) -> str:
     return state.hexdigest()
 
 
-def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every call
+def _is_simple(root: Any) -> bool:
     """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
     if type(root) is dict and len(root) <= _FEW:
         for key, value in root.items():  # most calls have a few short texts, which need no list of containers
@@ -142,31 +149,14 @@ def _is_simple(root: Any) -> bool:  # noqa: C901, PLR0912 - one loop, on every c
                 break
         else:
             return True
-    containers: list[Any] = [root]
-    left = _SIMPLE_NODES
-    for node in containers:  # grows meanwhile
-        values = node
-        left -= len(node)
-        if left < 0:
-            break
-        if type(node) is dict:
-            for key in node:
-                if type(key) is not str or len(key) > LONG_TEXT:
-                    return False
-            values = node.values()
-        for value in values:
-            cls = type(value)
-            if cls is str:
-                if len(value) > LONG_TEXT:
-                    return False
-            elif cls is int:
-                if not -_PLAIN_INT < value < _PLAIN_INT:
-                    return False
-            elif cls is dict or cls is list or cls is tuple:
-                containers.append(value)
-            elif value is not None and cls is not bool and cls is not float:
-                return False
-    return left >= 0 and len(containers) <= _DEPTH  # so many containers at most are that deep at most
+    found = values_of([root], _SIMPLE_NODES, _DEPTH)
+    if isinstance(found, int) or found.labels:
+        return False
+    ints = found.ints
+    if ints and not -_PLAIN_INT < min(ints) <= max(ints) < _PLAIN_INT:
+        return False
+    texts = chain(found.texts, *(one for one in found.containers if type(one) is dict))
+    return max(map(len, texts), default=0) <= LONG_TEXT
 
 
 class _Canonical:
@@ -175,6 +165,7 @@ class _Canonical:
     def __init__(self, budget: int = NODE_BUDGET) -> None:
         self.left = budget
         self.openable = 4 * budget  # elements of all containers opened: those of a chain of wide ones add up
+        self.hashed = MOST_HASHED
         self.long: dict[int, list[Any]] = {}  # by id: one long string may stand in 10,000 places
 
     def plain(self, value: Any, depth: int = 0) -> Any:
@@ -184,9 +175,9 @@ class _Canonical:
         if value is None or cls is bool or cls is float:
             return value
         if cls is str:
-            return value if len(value) <= LONG_TEXT else self.long_text(value)
+            return value if len(value) <= LONG_TEXT and self.takes(len(value)) else self.long_text(value)
         if cls is int:
-            return _int(value)
+            return _int(value) if self.takes(value.bit_length() // _DIGIT_BITS) else [_INT, value.bit_length()]
         shape = shape_of(cls)
         if depth >= _DEPTH or self.left < 0 or self.openable < 0:
             return [_REST, shape.kind]
@@ -196,8 +187,13 @@ class _Canonical:
         """Return what stands for a long string."""
         known = self.long.get(id(text))
         if known is None:
-            known = self.long[id(text)] = _digest_of_text(text)
+            known = self.long[id(text)] = _digest_of_text(text, None if self.takes(len(text)) else _ENDS)
         return known
+
+    def takes(self, count: int) -> bool:
+        """Return whether so many characters or bytes are still hashed; of what is beyond, only the ends are."""
+        self.hashed -= count
+        return self.hashed >= 0
 
     def text(self, _shape: object_kinds.Shape, value: str, depth: int) -> Any:
         return self.plain(str.__getitem__(value, slice(None)), depth)
@@ -256,7 +252,7 @@ class _Canonical:
 
     def binary(self, shape: object_kinds.Shape, value: Any, _depth: int) -> list[Any]:
         state = blake2b(digest_size=16)
-        for piece in shape.read(value):
+        for piece in islice(shape.read(value), None if self.takes(shape.length(value)) else 1):
             state.update(piece)
         return [_BINARY, shape.length(value), state.hexdigest()]
 
@@ -290,10 +286,12 @@ def _short(text: str) -> Any:
     return text if len(text) <= LONG_TEXT else _digest_of_text(text)
 
 
-def _digest_of_text(text: str) -> list[Any]:
+def _digest_of_text(text: str, hashed: int | None = None) -> list[Any]:
+    """Return what stands for a long text: its length, and a digest of it or of so many characters of its ends."""
     state = blake2b(digest_size=16)
-    for start in range(0, len(text), _PIECE):
-        state.update(text[start : start + _PIECE].encode("utf-8", "surrogatepass"))
+    read = text if hashed is None else text[:hashed] + text[-hashed:]
+    for start in range(0, len(read), _PIECE):
+        state.update(read[start : start + _PIECE].encode("utf-8", "surrogatepass"))
     return [_LONG, len(text), state.hexdigest()]
 
 

@@ -17,7 +17,7 @@ from enum import Enum
 from gc import get_referents
 from itertools import islice
 from pathlib import PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
-from types import GetSetDescriptorType, MemberDescriptorType, SimpleNamespace
+from types import GetSetDescriptorType, MappingProxyType, MemberDescriptorType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
@@ -49,6 +49,8 @@ class Shape(NamedTuple):
     """The instance dictionary of a RECORD, when it has one."""
     declared: bool = False
     """True if the class declares the fields of a RECORD (dataclass, pydantic, attrs)."""
+    dump: Callable[..., Any] | None = None
+    """The method with which pydantic serialises a RECORD."""
 
 
 # These three are the real ones even if a metaclass defines attributes of the same name.
@@ -64,6 +66,7 @@ _RUNNING: Final = ("__next__", "__anext__", "__await__")
 _FIELD_TABLES: Final = ("__pydantic_fields__", "model_fields", "__dataclass_fields__", "__fields__")
 _SHAPES_KEPT: Final = 512
 _PIECE: Final = 64 * 1024
+_MOST_FIELDS: Final = 10_000  # of a dictionary that has other keys than texts
 _UNSET: Final = object()
 
 _known: dict[int, tuple[weakref.ref[type], Shape]] = {}
@@ -144,7 +147,22 @@ def _record(cls: type) -> Shape:
                 found.update(more)
         return found
 
-    return Shape(RECORD, read, namespace=namespace, declared=fields is not None or _is_attrs(cls))
+    is_pydantic = fields is not None and _found(cls, "__pydantic_serializer__") is not None
+    dump = _found(cls, "model_dump") if is_pydantic else None
+    return Shape(RECORD, read, namespace=namespace, declared=fields is not None or _is_attrs(cls), dump=dump)
+
+
+def _found(cls: type, name: str) -> Any:
+    """Return a member of a class or of its bases; None without."""
+    return next((_members(owner)[name] for owner in _mro(cls) if name in _members(owner)), None)
+
+
+def library_text(cls: type) -> Callable[[Any], str] | None:
+    """Return the ``__str__`` that a class has from one of the standard library; None for any others."""
+    owner = next((owner for owner in _mro(cls) if "__str__" in _members(owner)), object)
+    module = _members(owner).get("__module__")
+    is_known = owner is not object and type(module) is str and module.partition(".")[0] in sys.stdlib_module_names
+    return _members(owner)["__str__"] if is_known else None
 
 
 def _namespace(cls: type) -> Callable[[Any], dict[str, Any]] | None:
@@ -185,10 +203,15 @@ def _declared_fields(cls: type) -> tuple[str, ...] | None:
         for table in _FIELD_TABLES:
             fields = members.get(table)
             if type(fields) is dict:
-                names = tuple(name for name in fields if type(name) is str)
+                names = tuple(name for name, field in fields.items() if type(name) is str and not _is_excluded(field))
                 declare(names)
                 return names
     return None
+
+
+def _is_excluded(field: Any) -> bool:
+    """Return True for a field that pydantic never writes."""
+    return type(field).__name__ == "FieldInfo" and field.exclude is True
 
 
 def _extra_fields(cls: type) -> Callable[[Any], Any] | None:
@@ -226,6 +249,11 @@ def _uuid(value: UUID) -> str:
 def _enum_value(value: Enum) -> Any:
     namespace = _namespace(type(value))
     return namespace(value).get("_value_") if namespace is not None else None
+
+
+def _exception_value(value: BaseException) -> Any:
+    found: tuple[Any, ...] = BaseException.args.__get__(value)  # type: ignore[attr-defined]
+    return found[0] if len(found) == 1 else found
 
 
 def _pieces(take: Callable[[Any, slice], Any], length: Callable[[Any], int]) -> Callable[[Any], Iterator[bytes]]:
@@ -270,6 +298,8 @@ _BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
     (timedelta, Shape(LABEL, timedelta.__str__)),
     (Decimal, Shape(LABEL, Decimal.__str__)),
     (UUID, Shape(LABEL, _uuid)),
+    (MappingProxyType, Shape(VALUE, lambda value: get_referents(value)[0])),
+    (BaseException, Shape(VALUE, _exception_value)),
     (SimpleNamespace, Shape(RECORD, _simple_namespace, namespace=_simple_namespace)),
 )
 
@@ -294,12 +324,11 @@ def fields(value: Any) -> dict[str, Any]:
         if shape.kind is not RECORD or shape.namespace is None:
             return {}
         found = shape.namespace(value)
-    is_plain = type(found) is dict
-    for key in found if is_plain else dict.keys(found):
-        if type(key) is not str:
-            return {key: each for name, each in dict.items(found) if (key := plain_text(name)) is not None}
-    # dict.copy() asks a subclass for its keys.
-    return found if is_plain else dict(dict.items(found))
+    # A dictionary whose keys are all texts refers to its values only.
+    if type(found) is dict and len(get_referents(found)) == len(found):
+        return found
+    items = islice(dict.items(found), _MOST_FIELDS)
+    return {key: each for name, each in items if (key := plain_text(name)) is not None}
 
 
 def attributes(value: Any) -> dict[str, Any]:

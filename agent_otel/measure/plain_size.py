@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
 from agent_otel.measure.json_text import floats_bytes, ints_bytes, texts_bytes
+from agent_otel.measure.object_kinds import LABEL, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 #: Characters up to which a structure is encoded, so that the copy stays small.
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
+#: Characters up to which a structure is measured here.
+_MOST_SIZED: Final = 32 * 1024 * 1024
+#: Larger integers take an encoder quadratic time.
+_LARGEST: Final = 1 << 64
 #: Characters beyond ASCII up to which orjson and msgspec are used: with each such text Python keeps the UTF-8 that they
 #: ask for, as long as the program keeps the text.
 _KEPT_CHARACTERS: Final = 32 * 1024
@@ -44,6 +49,7 @@ class _Values(NamedTuple):
     ints: list[int]
     floats: list[float]
     constants: list[bool | None]
+    labels: list[Any]
 
 
 def plain_size(root: Any, budget: int) -> int:
@@ -51,6 +57,9 @@ def plain_size(root: Any, budget: int) -> int:
     try:
         values = _values(root, budget)
         if values is None:
+            return -1
+        ints = values.ints
+        if sum(map(len, values.texts)) > _MOST_SIZED or (ints and not -_LARGEST < min(ints) <= max(ints) < _LARGEST):
             return -1
         encode = _encoder(values)
         if encode is None:
@@ -85,7 +94,7 @@ def _beyond_ascii(texts: list[str]) -> int:
 
 
 def _size(values: _Values) -> int:
-    containers, texts, ints, floats, constants = values
+    containers, texts, ints, floats, constants, _ = values
     lengths = list(map(len, containers))
     kinds = list(map(type, containers))
     dicts = containers
@@ -100,17 +109,22 @@ def _size(values: _Values) -> int:
 
 def _values(root: Any, budget: int) -> _Values | None:
     """Return the values of a structure by class; None where it is not plain, or has too many."""
-    found = containers, texts, ints, floats, constants = _Values([], [], [], [], [])
-    level, left = [root], budget - 1
-    while level:
-        containers += level
-        count = sum(map(len, level))
-        left -= count
-        # A dictionary whose keys are all texts refers to its values only.
-        values = get_referents(*level) if left >= 0 else []
-        if len(values) != count:
-            return None
-        level, values = _columns(level, values, found) if count >= _MANY else ([], values)
+    found = values_of([root], budget)
+    return found if type(found) is _Values and not found.labels else None
+
+
+def values_of(  # noqa: C901 - one loop: a call a value would double its cost
+    level: list[Any], budget: int, levels: int = sys.maxsize
+) -> _Values | int:
+    """Return the values of a level of values and of all below it by class, else how many were looked at.
+
+    It is negative where there are more ``levels`` than that or one is no plain data; else there are more values than
+    ``budget``.
+    """
+    found = _, texts, ints, floats, constants, labels = _Values([], [], [], [], [], [])
+    values, left, around = level, budget - len(level), list[Any]()
+    while True:
+        level, values = _columns(around, values, found) if len(values) >= _MANY else ([], values)
         for value in values:
             cls = type(value)
             if cls is str:
@@ -123,9 +137,22 @@ def _values(root: Any, budget: int) -> _Values | None:
                 constants.append(value)
             elif cls is float:
                 floats.append(value)
+            elif shape_of(cls).kind is LABEL:
+                labels.append(value)
             else:
-                return None
-    return found
+                return left - budget
+        if not level:
+            return found
+        levels -= 1
+        found.containers.extend(level)
+        count = sum(map(len, level))
+        left -= count
+        if left < 0:
+            return budget - left - count
+        # A dictionary whose keys are all texts refers to its values only.
+        values, around = get_referents(*level), level
+        if len(values) != count or not levels:
+            return left - budget
 
 
 def _columns(level: list[Any], values: list[Any], found: _Values) -> tuple[list[Any], list[Any]]:
@@ -134,7 +161,7 @@ def _columns(level: list[Any], values: list[Any], found: _Values) -> tuple[list[
     Rows have a column for each key, lists have one together.
     """
     containers: list[Any] = []
-    width = (len(level[0]) if type(level[0]) is dict else 0) or 1
+    width = (len(level[0]) if level and type(level[0]) is dict else 0) or 1
     is_table = width == 1 or (len(level) >= _ROWS and width * len(level) == len(values))
     if not is_table or not all(map(is_, map(type, values[:width]), map(type, values[-width:]))):
         return containers, values

@@ -1,14 +1,12 @@
-"""The first bytes of a value as text, for the opt-in content attributes. Never raises.
-
-Unlike the rest of this package it may call the methods of a value's own dict and list classes: content was asked for.
-"""
+"""The first bytes of a value as text, for the opt-in content attributes. Never raises."""
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from agent_otel._internal.errors import ours
+from agent_otel.measure.json_pieces import pieces
+from agent_otel.measure.object_kinds import plain_text
 
 #: Characters of a name on an attribute.
 LONGEST_NAME: Final = 256
@@ -16,20 +14,20 @@ LONGEST_NAME: Final = 256
 
 def preview(value: object, limit_bytes: int) -> str:
     """Return at most ``limit_bytes`` UTF-8 bytes: text as it is, else compact JSON, type names for what has none."""
-    if isinstance(value, str):
-        return _cut(value[:limit_bytes], limit_bytes)
-    pieces: list[str] = []
+    text = plain_text(value)
+    if text is not None:
+        return _cut(text[:limit_bytes], limit_bytes)
+    found: list[str] = []
     length = 0
     try:
-        # iterencode is lazy, so a large value costs no more than what is kept of it.
-        for piece in _ENCODER.iterencode(value):
-            pieces.append(piece[:limit_bytes])
+        for piece in pieces(value, names_objects=True):
+            found.append(piece[:limit_bytes])
             length += len(piece)
             if length >= limit_bytes:
                 break
     except ours(Exception):  # what was read so far is the preview
-        return _cut("".join(pieces), limit_bytes)
-    return _cut("".join(pieces), limit_bytes)
+        pass
+    return _cut("".join(found), limit_bytes)
 
 
 def ends(value: object, count: int) -> tuple[str, str] | None:
@@ -78,14 +76,5 @@ def clean(name: str, limit: int = LONGEST_NAME) -> str:
     return name[:limit].encode("utf-8", "replace").decode()
 
 
-def _type_name(value: object) -> str:
-    return f"<{type(value).__name__}>"
-
-
 def _cut(text: str, limit_bytes: int) -> str:
     return text.encode("utf-8", "replace")[:limit_bytes].decode("utf-8", "ignore")
-
-
-_ENCODER = json.JSONEncoder(
-    skipkeys=True, ensure_ascii=False, check_circular=True, separators=(",", ":"), default=_type_name
-)

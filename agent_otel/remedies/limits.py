@@ -61,6 +61,11 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
                 "token counter",
                 f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
             )
+    return estimated_tokens(characters)
+
+
+def estimated_tokens(characters: int) -> int:
+    """Return the tokens that a text of so many characters has about."""
     return (characters + 3) // 4
 
 

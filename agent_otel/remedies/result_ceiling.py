@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _CURSORS: Final = ("cursor", "page_token", "next_token", "page", "offset", "start", "after")
 _SIZES: Final = ("limit", "page_size", "per_page", "max_results", "first", "count", "top_k", "n")
 _SHOWN_FILTERS: Final = 5
+_NO_SIZE: Final = (
+    "Nothing was cut: the whole result was withheld, because its size cannot be found. Ask for something smaller, or "
+    "use another tool."
+)
 
 _hints: dict[str, str] = {}
 
@@ -30,14 +34,16 @@ def result_hint(tool: str, hint: str) -> None:
 def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str] = ()) -> dict[str, Any]:
     """Return the error in place of a result; sizes are UTF-8 bytes. ``parameters`` are those of the tool's schema.
 
-    Of a structured result that is much larger than the limit, only a lower bound of the size is known.
+    Of a structured result that is much larger than the limit, only a lower bound of the size is known; of a generator
+    or a value that is too nested to read, not even that it is above the limit.
     """
+    is_known = size.exact or size.bytes > limit_bytes
     return {
         "error": semconv.RESULT_TOO_LARGE,
         "tool": tool,
         "size_bytes" if size.exact else "at_least_bytes": size.bytes,
         "limit_bytes": limit_bytes,
-        "hint": _hints.get(tool) or _default_hint(list(parameters)),
+        "hint": _hints.get(tool) or (_default_hint(list(parameters)) if is_known else _NO_SIZE),
     }
 
 

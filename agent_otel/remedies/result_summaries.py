@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from agent_otel.measure.object_kinds import class_of, elements, is_dict, is_empty, plain_text, shape_of
+from agent_otel.measure.preview import LONGEST_NAME, preview
 from agent_otel.remedies.claim_check import policy
-from agent_otel.remedies.claim_check.serialization import raw_of
-from agent_otel.remedies.claim_check.writer import Stored
+from agent_otel.remedies.claim_check.serialization import size_up_to
+from agent_otel.remedies.claim_check.writer import MAX_BYTES, Stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from agent_otel.remedies.claim_check.serialization import Raw
 
 _S = TypeVar("_S", bound="Callable[[Any], dict[str, Any]]")
 
 FIRST_FAILURES: Final = 3
 _MOST_KEYS: Final = 20
+_MOST_LEVELS: Final = 8
+_MOST_ROWS: Final = 10_000
+_SHOWN_CHARACTERS: Final = 200
 _FAILED: Final = frozenset({"error", "errors", "failed", "failure", "fail", "timeout", "cancelled"})
 _STATES: Final = ("status", "state", "outcome", "conclusion", "result")
 
@@ -42,10 +47,11 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
     tool's function raises.
     """
     summarise = _summaries.get(tool, summary_of)
-    raw = raw_of(value)
-    handles = [handle for artifact in artifacts if (handle := _keep(raw_of(artifact), tool)) is not None]
-    whole = _keep(raw, tool)
-    answer = {"summary": summarise(value), "size_bytes": len(raw.data), "full_payload_id": whole}
+    handles = [str(kept.reference) for artifact in artifacts if (kept := _keep(artifact, tool)) is not None]
+    stored = _keep(value, tool)
+    whole = None if stored is None else str(stored.reference)
+    size_bytes = size_up_to(value, MAX_BYTES).bytes if stored is None else stored.size
+    answer = {"summary": summarise(value), "size_bytes": size_bytes, "full_payload_id": whole}
     if handles:
         answer["artifact_ids"] = handles
     if handles or whole:
@@ -55,55 +61,67 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
 
 
 def summary_of(value: Any) -> dict[str, Any]:
-    """Return shape, counts and the first failures of a value, for a tool without its own summary."""
+    """Return shape, counts and the first failures of a value, for a tool without its own summary.
+
+    Failures are counted in the first 10,000 rows. No code of a value runs.
+    """
     summary: dict[str, Any] = {"shape": _shape(value)}
-    if isinstance(value, dict):
-        summary["counts"] = {str(key): len(each) for key, each in value.items() if isinstance(each, list | dict)}
-    elif isinstance(value, list | tuple):
-        summary["counts"] = {"items": len(value)}
-    elif isinstance(value, str):
-        summary["counts"] = {"characters": len(value), "lines": value.count("\n") + 1}
-    failures = [each for rows in _lists(value) for each in rows if _has_failed(each)]
+    members = _first(value, _MOST_KEYS)
+    text = plain_text(value)
+    if is_dict(value):
+        summary["counts"] = {key: _count(each) for key, each in members.items() if _is_listed(each) or is_dict(each)}
+    elif _is_listed(value):
+        summary["counts"] = {"items": _count(value)}
+    elif text is not None:
+        summary["counts"] = {"characters": len(text), "lines": text.count("\n") + 1}
+    lists = [value] if _is_listed(value) else [each for each in members.values() if _is_listed(each)]
+    rows = islice(chain.from_iterable(shape_of(type(each)).read(each) for each in lists), _MOST_ROWS)
+    failures = [each for each in rows if _has_failed(each)]
     if failures:
         summary["failures"] = len(failures)
         summary["first_failures"] = [_short(each) for each in failures[:FIRST_FAILURES]]
     return summary
 
 
-def _shape(value: Any) -> Any:
-    if isinstance(value, dict):
-        keys = list(value)[:_MOST_KEYS]
-        return {str(key): type(value[key]).__name__ for key in keys}
-    if isinstance(value, list | tuple):
-        return [_shape(value[0])] if value else []
-    return type(value).__name__
+def _first(value: Any, most: int) -> dict[str, Any]:
+    """Return the first members of a dictionary whose keys have a text; none of any other value."""
+    items = islice(dict.items(value), most) if is_dict(value) else ()
+    return {key if type(key) is str else preview(key, LONGEST_NAME): each for key, each in items}
 
 
-def _lists(value: Any) -> list[Any]:
-    if isinstance(value, list | tuple):
-        return [value]
-    return [each for each in value.values() if isinstance(each, list | tuple)] if isinstance(value, dict) else []
+def _is_listed(value: Any) -> bool:
+    return issubclass(type(value), list | tuple)
+
+
+def _count(value: Any) -> int:
+    return shape_of(type(value)).length(value)
+
+
+def _shape(value: Any, levels: int = _MOST_LEVELS) -> Any:
+    if is_dict(value):
+        return {key: class_of(each) for key, each in _first(value, _MOST_KEYS).items()}
+    if _is_listed(value) and levels:
+        return [_shape(each, levels - 1) for each in elements(shape_of(type(value)), value, 1)]
+    return class_of(value)
 
 
 def _has_failed(row: Any) -> bool:
-    if not isinstance(row, dict):
+    if type(row) is not dict:
         return False
-    states = (row.get(name) for name in _STATES)
-    return bool(row.get("error")) or any(isinstance(state, str) and state.lower() in _FAILED for state in states)
+    states = (plain_text(row.get(name)) for name in _STATES)
+    return not is_empty(row.get("error")) or any(state is not None and state.lower() in _FAILED for state in states)
 
 
 def _short(row: dict[str, Any]) -> dict[str, Any]:
     """Return a failure without nested values and with texts of at most 200 characters."""
     return {
-        key: value if not isinstance(value, str) else value[:200]
-        for key, value in list(row.items())[:_MOST_KEYS]
-        if not isinstance(value, list | dict)
+        key: each[:_SHOWN_CHARACTERS] if type(each) is str else each
+        for key, each in _first(row, _MOST_KEYS).items()
+        if each is None or type(each) in (str, int, float, bool)
     }
 
 
-def _keep(raw: Raw, tool: str) -> str | None:
+def _keep(value: Any, tool: str) -> Stored | None:
     check = policy.current()
-    if check is None:
-        return None
-    outcome = check.keep(raw, tool, "summary")
-    return str(outcome.reference) if isinstance(outcome, Stored) else None
+    outcome = None if check is None else check.keep(value, tool, "summary")
+    return outcome if isinstance(outcome, Stored) else None

@@ -16,6 +16,7 @@ from agent_otel._internal import errors
 from agent_otel.core import execution_context
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, Claim, Replacement
 from agent_otel.core.unrecorded import Unrecorded
+from agent_otel.measure.plain_size import values_of
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import current_owner
 from agent_otel.remedies.claim_check.reader import Place
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from agent_otel.remedies.claim_check.policy import ClaimCheck
     from agent_otel.remedies.claim_check.reader import Resolved
 
-_SCALARS: Final = (str, int, float, bool, type(None))
 #: Values of an object up to which it is stored.
 _MOST_VALUES: Final = 100_000
 
@@ -115,7 +115,9 @@ def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
     if remedied is not None:
         kept = remedied.replacement._replace(is_data=not is_text)
     elif is_text or (type(read) is dict and _is_json(read)):
-        text = raw_of(read).text or ""
+        text, is_whole = raw_of(read)[2:]
+        if text is None or not is_whole:
+            return None
         kept = Replacement(text, {"content": text} if is_text else {}, is_data=not is_text)
     else:
         return None
@@ -125,20 +127,8 @@ def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
 
 def _is_json(given: object) -> bool:
     """Return True for plain data that is the same when it has been written as JSON and read."""
-    pending: list[Any] = [given]
-    left = _MOST_VALUES
-    while pending:
-        value, left = pending.pop(), left - 1
-        cls = type(value)
-        if cls is dict and all(type(key) is str for key in value):
-            pending += value.values()
-        elif cls is list:
-            pending += value
-        elif cls not in _SCALARS:
-            return False
-        if left < len(pending):  # or it contains itself
-            return False
-    return True
+    found = values_of([given], _MOST_VALUES)
+    return not isinstance(found, int) and not found.labels and all(type(one) is not tuple for one in found.containers)
 
 
 def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:

@@ -6,13 +6,13 @@ import asyncio
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
-from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check.serialization import size_up_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.measure.size import Size
 
 _T = TypeVar("_T")
 
@@ -25,12 +25,11 @@ def read_size(record: ToolInvocation) -> Size | None:
 
 
 def refine(record: ToolInvocation, read: object, most_bytes: int) -> None:
-    """Find the exact size of what was read; where it is above ``most_bytes``, a lower bound above it."""
+    """Find the size of what was read, as `size_up_to` does: a lower bound that is not above has no known size."""
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
         return
-    found = size_up_to(read, most_bytes)
-    correct(record, Size(most_bytes + 1, exact=False) if found is None else Size(found, exact=True))
+    correct(record, size_up_to(read, most_bytes))
 
 
 async def arefine(record: ToolInvocation, read: object, most_bytes: int) -> None:

@@ -16,7 +16,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.serialization import Content, raw_of
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
-from agent_otel.remedies.limits import tokens, tokens_of
+from agent_otel.remedies.limits import estimated_tokens, tokens, tokens_of
 from agent_otel.remedies.sizes import arefine, read_size, refine
 from agent_otel.settings import checks as setting_checks
 from agent_otel.settings.kinds import AUTO
@@ -209,9 +209,9 @@ class Remedies:
         return None if budget.layer == semconv.DEFAULT else budget.bytes
 
     def _withheld(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Remedied | None:
-        """Return the error in place of a result above the ceiling; None when the result is not above it."""
+        """Return the error in place of a result above the ceiling, or without a known size; None for any other."""
         limit_bytes, size = self._ceiling(record), _size(record, reader)
-        if size is None or limit_bytes is None or size.bytes <= limit_bytes:
+        if size is None or limit_bytes is None or (size.exact and size.bytes <= limit_bytes):
             return None
         parameters: Iterable[str] = reader.parameters(invocation) if reader.parameters is not None else ()
         if record.injected:  # which the model does not give
@@ -253,8 +253,10 @@ class Remedies:
         executions.handed_on(record.state, size_bytes)
         if self._limits is None:
             return
-        if record.remedied is None:
+        if record.remedied is None and size.exact:
             used = tokens_of(record.characters or size_bytes, lambda: raw_of(read).text or "")
+        elif record.remedied is None:
+            used = estimated_tokens(size_bytes)
         else:
             used = tokens(record.remedied.replacement.text)
         self._limits.spend(record.execution, size_bytes, used)

@@ -179,7 +179,7 @@ class LiveTally(Tally):
     ) -> None:
         super().__init__(tool_of, is_tool, unread=unread)
         self._left = NODE_BUDGET
-        self._room = 2 * NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
+        self._room = NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
 
     def _by_kind(self, values: Sequence[Any]) -> Iterable[tuple[type, Sequence[Any]]]:
         self._take(_COLUMN)

@@ -10,7 +10,6 @@ from agent_otel._internal.errors import ours
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies.claim_check import policy
-from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class ArtifactStream:
     def add(self, artifact: object) -> bool:
         """Store an artifact; False when the tool has to be closed."""
         number = len(self._ids) + self._lost + 1
-        outcome = self._check.keep(raw_of(artifact), self._tool, "artifact", self._call)
+        outcome = self._check.keep(artifact, self._tool, "artifact", self._call)
         if isinstance(outcome, Stored):
             ref = str(outcome.reference)
             _streams[ref] = self, len(self._ids)

@@ -17,14 +17,14 @@ from weakref import WeakKeyDictionary
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
-from agent_otel.core.captured_content import without
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Claim, Replacement
-from agent_otel.measure.size import Size, text_bytes
+from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims, current_owner
 from agent_otel.remedies.claim_check.preview import head
 from agent_otel.remedies.claim_check.reader import ClaimReader
+from agent_otel.remedies.claim_check.serialization import Content
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.view_size import view_bytes
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.remedies.claim_check.http_app import Authorize, ResultsApp
     from agent_otel.remedies.claim_check.reader import Resolved
-    from agent_otel.remedies.claim_check.serialization import Content, Raw
     from agent_otel.remedies.claim_check.stores import ClaimStore
     from agent_otel.settings import Settings
 
@@ -101,7 +100,7 @@ class ClaimCheck:
         """Store a result within the time budget, without blocking the event loop."""
         return await self._writer.aput(content, self._origin(record))
 
-    def keep(self, raw: Raw, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
+    def keep(self, value: object, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
 
         The key is the call's with the name and a number, so that a retry replaces what the first attempt stored. A
@@ -109,15 +108,14 @@ class ClaimCheck:
         the dispatch policy has injected into the call are not in what is stored.
         """
         call = call or tool_visit.running()
-        if call is not None and call.injected and raw.text is not None:
-            raw = raw.with_text(without(raw.text, call.injected))
+        content = Content(value, size(value).bytes, None if call is None else call.injected)
         if call is not None and call.call.call_id is not None:
             number = self._kept[call] = self._kept.get(call, 0) + 1
             origin = self._origin(call, f"-{name}-{number}")
-            return self._writer.put(raw.content, origin, content_type=raw.content_type)
+            return self._writer.put(content, origin)
         owner = current_owner() or (call.call.execution if call is not None else None) or ""
         origin = Origin(owner, owner, tool, tool, name)
-        return self._writer.put(raw.content, origin, content_type=raw.content_type, distinct=True)
+        return self._writer.put(content, origin, distinct=True)
 
     def keep_answer(self, text: str, origin: Origin) -> None:
         """Store the result of a call for later attempts of its step; a later write replaces it."""

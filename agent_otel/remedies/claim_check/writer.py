@@ -245,7 +245,7 @@ class ClaimWriter:
         """Store a result, in a worker thread."""
         raw, origin = _raw(write.content), write.origin
         write.content = b""  # a hanging store keeps its own copy only
-        if len(raw.data) > self._max_bytes:
+        if not raw.is_whole or len(raw.data) > self._max_bytes:
             return NotStored("too_large")
         is_large = len(raw.data) > _QUICK_BYTES
         if is_large and (len(self._late) >= _MOST_LATE or not self._large_breaker.allows()):

@@ -16,6 +16,7 @@ from agent_otel._internal import errors
 from agent_otel.core import execution_context
 from agent_otel.core.captured_content import without
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
+from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check.serialization import JSON, raw_of
 from agent_otel.remedies.dispatch_policy import hooks
 from agent_otel.remedies.dispatch_policy.hooks import DispatchedCall
@@ -27,6 +28,7 @@ from agent_otel.remedies.dispatch_policy.values import (
     read_arguments,
     values_at,
 )
+from agent_otel.remedies.result_ceiling import as_text, too_large
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
@@ -293,13 +295,19 @@ def error_of(tool: str, denial: Denial) -> dict[str, Any]:
 
 def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> tuple[object, Any]:
     """Return the result and the value to hand on, both without injected values."""
+    if not record.injected or reader.replace is None:
+        return read, value
     raw = raw_of(read)
-    if not record.injected or reader.replace is None or raw.text is None:
+    if raw.text is None:
         return read, value
     text = without(raw.text, record.injected)
-    if text == raw.text:
+    if text == raw.text and raw.is_whole:
         return read, value
-    replacement = Replacement(text, _data(text, raw), record.error_type is not None)
+    data = _data(text, raw)
+    if not raw.is_whole:  # the rest may repeat them
+        data = too_large(record.name, Size(len(raw.data), exact=False), len(raw.data))
+        text = as_text(data)
+    replacement = Replacement(text, data, record.error_type is not None or not raw.is_whole)
     put = reader.replace(value, replacement, invocation)
     if put is LEFT_ALONE or put is NOT_HERE:
         errors.warn_once(

@@ -160,9 +160,10 @@ def _summarised(messages: Sequence[Any], plan: _Plan, texts: list[str]) -> list[
     summary, old = "\n".join(texts), sum(map(tokens, plan.chunks))
     if not all(map(str.strip, texts)) or tokens(summary) >= old:
         raise NoSummaryError(f"{tokens(summary)} tokens are no summary of {old}, or a part of it is empty")
-    raw = raw_of(list(plan.old))
+    originals = list(plan.old)
+    raw = raw_of(originals)
     check = policy.current()
-    outcome = check.keep(raw, semconv.CONTEXT_SUMMARIZE, semconv.CONTEXT_SUMMARIZE) if check is not None else None
+    outcome = check.keep(originals, semconv.CONTEXT_SUMMARIZE, semconv.CONTEXT_SUMMARIZE) if check is not None else None
     if isinstance(outcome, Stored):
         summary += f'\n[the originals are stored: {policy.GET_TOOL_RESULT}(ref="{outcome.reference}")]'
     call_id = f"{semconv.CONTEXT_SUMMARIZE}_{hashlib.sha256(raw.data).hexdigest()[:_ID_DIGITS]}"

@@ -8,6 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
+from pydantic import BaseModel, model_serializer
 
 import agent_otel
 from agent_otel.core import handler
@@ -129,8 +130,8 @@ def _circle() -> list[object]:
         ({"a": {1}, "b": (2,), "c": b"\x0f"}, b'{"a":[1],"b":[2],"c":"0f"}', "application/json"),
         (Thing(), '{"size":"größe"}'.encode(), "application/json"),
         (None, b"null", "application/json"),
-        ({(1, 2): "a"}, b"{(1, 2): 'a'}", "text/plain; charset=utf-8"),
-        (_circle(), b"[[...]]", "text/plain; charset=utf-8"),
+        ({(1, 2): "a"}, b'{"[1,2]":"a"}', "application/json"),
+        (_circle(), b'["<list>"]', "application/json"),
     ],
 )
 def test_whatever_a_tool_returns_has_bytes(value: object, data: bytes, content_type: str) -> None:
@@ -142,23 +143,23 @@ def test_whatever_a_tool_returns_has_bytes(value: object, data: bytes, content_t
 def test_reading_a_size_ends_at_the_limit() -> None:
     rows: list[Any] = [{"id": number} for number in range(300)]
     size = len(raw_of(rows).data)
-    assert (size_up_to(rows, size), size_up_to(rows, size - 1)) == (size, None)
-    rows.append({(1, 2): "has no JSON"})  # in the second batch
-    assert size_up_to(rows, 10) is None
-    assert size_up_to(rows, 100_000) == len(str(rows))
+    assert (size_up_to(rows, size), size_up_to(rows, size - 1)) == ((size, True), (size, False))
+    rows.append({(1, 2): "has a key that json refuses"})  # in the second batch
+    assert size_up_to(rows, 10) == (11, False)
+    assert size_up_to(rows, 100_000) == (size + len(',{"[1,2]":"has a key that json refuses"}'), True)
     for value in ("größe", b"\x00\xff", memoryview(b"ab"), [{"type": "text", "text": "ß"}], _circle(), None):
         size = len(raw_of(value).data)
-        assert (size_up_to(value, size), size_up_to(value, size - 1)) == (size, None)
+        assert (size_up_to(value, size), size_up_to(value, size - 1)) == ((size, True), (size, False))
 
 
-class Slow:
+class Slow(BaseModel):
     """An object whose JSON is made in a thread, if it is."""
 
     threads: ClassVar[set[str]] = set()
 
-    def model_dump(self, mode: str) -> str:
+    @model_serializer
+    def text(self) -> str:
         """Say what it is."""
-        del mode
         Slow.threads.add(threading.current_thread().name)
         return "x" * 8
 

@@ -17,7 +17,6 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.payload_store import open_payloads
 from agent_otel.remedies.claim_check.reader import Place
-from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.claim_check.stores.key_value import KeyValueStore
 from agent_otel.remedies.claim_check.stores.memory import MemoryStore
@@ -72,7 +71,7 @@ def keep(execution: str, number: int) -> str:
     check = policy.current()
     assert check is not None
     with agent_otel.execution(execution):
-        stored = check.keep(raw_of(f"{number} of {execution}"), "search", f"call-{number}")
+        stored = check.keep(f"{number} of {execution}", "search", f"call-{number}")
     assert isinstance(stored, Stored), stored
     return str(stored.reference)
 

@@ -1,0 +1,338 @@
+"""The one walk over a whole value: its compact JSON in short pieces, within a budget.
+
+The ceiling, the claim check, captured content and summaries read values here. A batch of values is counted before it is
+encoded: shared parts each time they occur, at most 8 levels, 8,192 values and 256 Ki characters. What has less is
+plain, and one short call of the C encoder writes it. What has more is opened, and its members are read in turn. So no
+call keeps other threads waiting, depth costs no recursion, and the walk ends where its steps do. No code of a value
+runs, but for the serializer of a pydantic model with few values.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from datetime import datetime
+from gc import is_tracked
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel._internal.errors import ours
+from agent_otel.measure import object_kinds
+from agent_otel.measure.object_kinds import elements, shape_of
+from agent_otel.measure.plain_size import values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from agent_otel.measure.object_kinds import Shape
+
+CALLER_STEPS: Final = 100_000
+"""Steps of a walk in the thread of a tool call: at most 30 ms."""
+
+WORKER_STEPS: Final = 4_000_000
+"""Steps of a walk in a thread of this package: 32 MB of rows with a value for each 8 bytes."""
+
+_BATCH: Final = 256  # members of a container that are counted and encoded together
+_BATCH_VALUES: Final = 8192
+_BATCH_CHARACTERS: Final = 256 * 1024
+_LEVELS: Final = 8
+_STEP_BITS: Final = 32  # bits of an integer that cost as much
+_DUMPED_VALUES: Final = 10_000  # values of a pydantic model up to which its serializer is called
+_OPEN_STEPS: Final = 24  # steps that a container costs that is opened
+_ODD_STEPS: Final = 14  # steps that a batch costs that is no plain data
+_KEY_STEPS: Final = 48  # steps that a key costs that is no text
+_LABEL_STEPS: Final = 6  # steps that a date costs
+_STEP_CHARACTERS: Final = 64  # characters that cost as much as a value
+_FIELD_STEPS: Final = 8  # steps that a value of such a model costs
+_FAILED_STEPS: Final = 4000  # steps that a serializer costs that raises, for example beyond 255 levels
+_SHORT_INT: Final = 10**300
+_LONG_INT: Final = 10**4299  # Python writes larger ones in hexadecimal digits alone
+_ARRAY_BYTES: Final = 1024 * 1024  # bytes of an array of C up to which its numbers are read
+_NUMBER_BYTES: Final = 4
+_HEAP_TYPE: Final = 1 << 9
+
+_PLAIN, _MANY, _ODD = range(3)
+
+
+class BudgetError(ValueError):
+    """The steps have ended before the value did, or it has no size, such as a generator."""
+
+
+class _Frame:
+    """A container that is open: its further members, and the text that closes it."""
+
+    __slots__ = ("closing", "id", "is_object", "is_record", "members", "separator", "singles", "width")
+
+    def __init__(self, members: Iterable[Any], brackets: str, opened: int, *, is_record: bool) -> None:
+        self.members: Iterator[Any] = iter(members)
+        self.is_object = brackets == "{}"
+        self.closing = brackets[1:]
+        self.id = opened
+        #: True inside of an object with fields, where a lock or a function is no data.
+        self.is_record = is_record
+        self.separator = ""
+        self.width = _BATCH if brackets else 1
+        #: Members that are read one by one, because they were no plain batch together.
+        self.singles = 0
+
+
+def pieces(
+    root: Any,
+    steps: int = CALLER_STEPS,
+    *,
+    is_strict: bool = False,
+    names_objects: bool = False,
+) -> Iterator[str]:
+    """Yield a value's compact JSON, with type names such as ``<generator>`` for what has none.
+
+    A container inside of itself has its type's name there. With ``names_objects``, so has whatever is no plain data.
+    Raises BudgetError where ``steps`` end, and where it is strict and a value of the data has no size.
+    """
+    walk = _Walk(steps, is_strict=is_strict, names_objects=names_objects)
+    frames = [_Frame((root,), "", 0, is_record=False)]
+    opened: set[int] = set()
+    while frames:
+        frame = frames[-1]
+        batch = list(islice(frame.members, 1 if frame.singles else frame.width))
+        if not batch:
+            frames.pop()
+            opened.discard(frame.id)
+            yield frame.closing
+            continue
+        verdict = walk.verdict(batch, is_object=frame.is_object)
+        if verdict == _PLAIN:
+            yield frame.separator + _encode(dict(batch) if frame.is_object else batch)[1:-1]
+            frame.separator = ","
+            frame.singles -= frame.singles > 0
+            continue
+        if len(batch) > 1:
+            frame.members = chain(batch, frame.members)
+            if verdict == _MANY:
+                frame.width //= 4
+            else:
+                frame.singles = len(batch)
+            continue
+        frame.singles -= frame.singles > 0
+        before, frame.separator = frame.separator, ","
+        value, read = batch[0], walk.opened
+        if frame.is_object:
+            walk.spend(0 if type(value[0]) is str else _KEY_STEPS)
+            before += _key(value[0]) + ":"
+            value, read = value[1], walk.inner
+        if before:
+            yield before
+        inner = _named(value) if id(value) in opened else read(value, frame)
+        if isinstance(inner, _Frame):
+            opened.add(inner.id)
+            yield "{" if inner.is_object else "["
+            frames.append(inner)
+        else:
+            yield from inner
+
+
+class _Walk:
+    """The steps that are left, and what has no JSON."""
+
+    def __init__(self, steps: int, *, is_strict: bool, names_objects: bool) -> None:
+        self._steps = steps
+        self._is_strict = is_strict
+        self._names_objects = names_objects
+
+    def spend(self, steps: int) -> None:
+        self._steps -= steps
+        if self._steps < 0:
+            raise BudgetError
+
+    def verdict(self, batch: list[Any], *, is_object: bool) -> int:
+        """Return whether a batch is plain, has too many values, or one that is opened or has no JSON."""
+        values, characters = batch, 0
+        if is_object:
+            values = [value for _, value in batch]
+            self.spend(2 * len(batch))
+            for key, _ in batch:
+                if type(key) is not str:
+                    self.spend(_ODD_STEPS)
+                    return _ODD
+                characters += len(key)
+        verdict, count, characters = _count(values, characters)
+        self.spend(count + characters // _STEP_CHARACTERS)
+        return verdict
+
+    def opened(self, value: Any, around: _Frame) -> _Frame | Iterable[str]:
+        """Return a container to be read member by member, or the pieces of any other value."""
+        self.spend(_OPEN_STEPS)
+        shape = shape_of(type(value))
+        if self._names_objects and shape.kind not in _DATA and not issubclass(type(value), list | tuple):
+            return _named(value)
+        return _READERS[shape.kind](self, shape, value, around)
+
+    def inner(self, value: Any, around: _Frame) -> _Frame | Iterable[str]:
+        """Return the same of a value that may be plain."""
+        verdict = self.verdict([value], is_object=False)
+        return (_encode(value),) if verdict == _PLAIN else self.opened(value, around)
+
+    def mapping(self, _shape: Shape, value: Any, around: _Frame) -> _Frame:
+        items = OrderedDict.items if type(value) is OrderedDict else dict.items
+        return _Frame(items(value), "{}", id(value), is_record=around.is_record)
+
+    def array(self, shape: Shape, value: Any, around: _Frame) -> _Frame:
+        return _Frame(shape.read(value), "[]", id(value), is_record=around.is_record)
+
+    def value(self, shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
+        return self.inner(shape.read(value), around)
+
+    def label(self, _shape: Shape, value: Any, _around: _Frame) -> Iterator[str]:
+        return self._pieces_of(_label(value))
+
+    def text(self, _shape: Shape, value: Any, _around: _Frame) -> Iterator[str]:
+        return self._pieces_of(str.__getitem__(value, slice(None)))
+
+    def _pieces_of(self, text: str) -> Iterator[str]:
+        yield '"'
+        for start in range(0, len(text), _BATCH_CHARACTERS):
+            piece = text[start : start + _BATCH_CHARACTERS]
+            self.spend(len(piece) // _STEP_CHARACTERS)
+            yield _encode(piece)[1:-1]
+        yield '"'
+
+    def number(self, shape: Shape, value: Any, _around: _Frame) -> Iterable[str]:
+        number = shape.read(value)
+        if type(number) is int and not -_LONG_INT < number < _LONG_INT:
+            return self._pieces_of(hex(number))
+        self.spend(number.bit_length() // _STEP_BITS if type(number) is int else 0)
+        return (_encode(number),)
+
+    def binary(self, shape: Shape, value: Any, _around: _Frame) -> Iterator[str]:
+        self.spend(shape.length(value) // _STEP_CHARACTERS)
+        yield '"'
+        for piece in shape.read(value):
+            yield piece.hex()
+        yield '"'
+
+    def record(self, shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
+        """Return an object's fields; of one that declares none and has none, the text that the standard library has."""
+        if shape.dump is not None:
+            left = _left_of(value, _DUMPED_VALUES)
+            self.spend(_FIELD_STEPS * (_DUMPED_VALUES - max(left, 0)))
+            if left >= 0:
+                try:
+                    return self.inner(shape.dump(value, mode="json"), around)
+                except BudgetError:
+                    raise
+                except ours(Exception):  # the serializer's own; its fields can be read
+                    self.spend(_FAILED_STEPS)
+        found = shape.read(value) if shape.declared or shape.namespace is None else shape.namespace(value)
+        if not shape.declared and (shape.namespace is None or not dict.__len__(found)):
+            text = _library_text(value)
+            if text is not None or not found:
+                return _named(value) if text is None else self._pieces_of(text)
+        return _Frame(dict.items(found), "{}", id(value), is_record=True)
+
+    def opaque(self, _shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
+        """Return the numbers of an array of C, the text of a scalar of C, or the type's name."""
+        try:
+            view = memoryview(value)
+            self.spend(WORKER_STEPS if view.nbytes > _ARRAY_BYTES else view.nbytes // _NUMBER_BYTES)
+            return self.inner(view.tolist(), around)
+        except BudgetError:
+            raise
+        except ours(Exception):  # numpy's dates refuse with an exception of their own
+            if not is_tracked(value) and not type(value).__flags__ & _HEAP_TYPE:
+                return self._pieces_of(str(value))
+        if self._is_strict and not around.is_record:
+            raise BudgetError
+        return _named(value)
+
+
+_DATA: Final = frozenset((object_kinds.TEXT, object_kinds.NUMBER, object_kinds.MAPPING))
+_READERS: Final[dict[str, Callable[[_Walk, Shape, Any, _Frame], _Frame | Iterable[str]]]] = {
+    object_kinds.TEXT: _Walk.text,
+    object_kinds.NUMBER: _Walk.number,
+    object_kinds.MAPPING: _Walk.mapping,
+    object_kinds.ARRAY: _Walk.array,
+    object_kinds.SET: _Walk.array,
+    object_kinds.LABEL: _Walk.label,
+    object_kinds.BINARY: _Walk.binary,
+    object_kinds.VALUE: _Walk.value,
+    object_kinds.RECORD: _Walk.record,
+    object_kinds.OPAQUE: _Walk.opaque,
+}
+
+
+def _count(values: list[Any], characters: int) -> tuple[int, int, int]:
+    """Return whether these values are plain, and how many values and characters were seen."""
+    found = values_of(values, _BATCH_VALUES, _LEVELS)
+    if isinstance(found, int):
+        return _MANY if found > 0 else _ODD, _ODD_STEPS + abs(found), 0
+    containers, texts, ints, _, _, labels = found
+    count = sum(map(len, found)) + _LABEL_STEPS * len(labels)
+    if ints and not -_SHORT_INT < min(ints) <= max(ints) < _SHORT_INT:
+        return _ODD, count, 0
+    keys = chain.from_iterable(one for one in containers if type(one) is dict)
+    characters += sum(map(len, texts)) + sum(map(len, keys))
+    return (_MANY, count, 0) if characters > _BATCH_CHARACTERS else (_PLAIN, count, characters)
+
+
+def _left_of(root: Any, left: int) -> int:
+    """Return how many of so many values are left when all fields of an object are counted; -1 when there are more."""
+    pending = [root]
+    while pending and left >= 0:
+        value = pending.pop()
+        left -= 1
+        shape = shape_of(type(value))
+        kind = shape.kind
+        if kind is object_kinds.TEXT:
+            left -= str.__len__(value) // _STEP_CHARACTERS
+        elif kind is object_kinds.BINARY:
+            left -= shape.length(value) // _STEP_CHARACTERS
+        elif kind is object_kinds.MAPPING:
+            pending += islice(dict.values(value), left + 1)
+        elif kind is object_kinds.RECORD:
+            pending += shape.read(value).values()
+        elif kind is object_kinds.ARRAY or kind is object_kinds.SET:
+            pending += elements(shape, value, left + 1)
+        if len(pending) > left:
+            return -1
+    return left
+
+
+def _key(key: Any) -> str:
+    """Return a key of an object as json writes it; of one that it refuses, the JSON or the type's name as text."""
+    if key is None or type(key) in (bool, int, float):
+        return _encode({key: 0})[1:-3] if type(key) is not int or -_SHORT_INT < key < _SHORT_INT else _encode(hex(key))
+    shape = shape_of(type(key))
+    if shape.kind is object_kinds.TEXT:
+        return _encode(str.__getitem__(key, slice(None)))
+    if shape.kind is object_kinds.LABEL:
+        return _encode(_label(key))
+    if shape.kind is object_kinds.NUMBER:
+        return _key(shape.read(key))
+    if type(key) is tuple and _count([key], 0)[0] == _PLAIN:
+        return _encode(_encode(key))
+    return next(iter(_named(key)))
+
+
+def _named(value: Any) -> Iterable[str]:
+    """Return the name of a value's type as JSON."""
+    return (_encode(f"<{object_kinds.class_of(value)}>"),)
+
+
+def _label(value: Any) -> str:
+    """Return the text that ``str`` has for a date, a number or a path, without the methods of a class of its own."""
+    text: str = shape_of(type(value)).read(value)
+    return f"{text[:10]} {text[11:]}" if issubclass(type(value), datetime) else text
+
+
+def _library_text(value: Any) -> str | None:
+    """Return the text of an object by a class of the standard library, such as an address; None for any others."""
+    text = object_kinds.library_text(type(value))
+    try:
+        return None if text is None else str(text(value))
+    except ours(Exception):  # a fraction with too many digits
+        return None
+
+
+_length: Final = str.__len__
+_encode: Final = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, separators=(",", ":"), default=_label
+).encode
