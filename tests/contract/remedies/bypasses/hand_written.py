@@ -1,4 +1,4 @@
-"""Hand-written tools: every way in which the body of an allowed tool, or a program, reaches a denied one."""
+"""Hand-written tools: all the ways to call a denied tool, from a program and from an allowed tool."""
 
 # ruff: noqa: ARG001, PERF203, SIM105 - attempts, written as a program would
 from __future__ import annotations
@@ -78,7 +78,7 @@ async def aouter(function: Callable[[], Awaitable[Any]]) -> Any:
 
 @agent_otel.tool
 def gouter(function: Callable[[], Any]) -> Iterator[Any]:
-    """Yield what a function returns; this tool is allowed."""
+    """Yield the result of a function; this tool is allowed."""
     yield function()
 
 
@@ -88,7 +88,7 @@ def yielding() -> Iterator[str]:
 
 
 def closed(generator: Iterator[str]) -> list[str]:
-    """Go on with a generator after its denial."""
+    """Continue a generator after its denial."""
     try:
         next(generator)
     except ToolDeniedError:
@@ -97,7 +97,7 @@ def closed(generator: Iterator[str]) -> list[str]:
 
 
 async def aclosed() -> list[str]:
-    """Go on with an async generator after its denial."""
+    """Continue an async generator after its denial."""
     generator = agdelete()
     try:
         await generator.__anext__()
@@ -170,7 +170,7 @@ async def in_executor() -> Any:
 
 
 async def in_task() -> Any:
-    """Make a call in a task of its own."""
+    """Make a call in a separate task."""
     return await asyncio.create_task(adelete())
 
 
@@ -225,14 +225,6 @@ CASES: dict[str, Callable[[], Any]] = {
     "suppressed around a tool": lambda: suppressed(lambda: outer(delete)),
     "new event loop in a tool": lambda: outer(lambda: asyncio.run(adelete())),
 }
-LIMITED: dict[str, Callable[[], Any]] = {
-    "sync": lambda: outer(lambda: [allowed() for _ in range(50)]),
-    "async": lambda: run(lambda: asyncio.gather(*(aallowed() for _ in range(50)))),
-    "generator": lambda: outer(lambda: retried_all(lambda: list(gallowed()))),
-    "recursion": lambda: again(50),
-    "block": lambda: outer(lambda: [block("allowed") for _ in range(50)]),
-    "threads": lambda: outer(lambda: [in_pool(allowed) for _ in range(50)]),
-}
 
 
 @agent_otel.tool
@@ -274,8 +266,18 @@ def retried_all(function: Callable[[], Any]) -> list[str]:
     return [str(each) for _ in range(17) for each in retried(function)]
 
 
+LIMITED: dict[str, Callable[[], Any]] = {
+    "sync": lambda: outer(lambda: [allowed() for _ in range(50)]),
+    "async": lambda: run(lambda: asyncio.gather(*(aallowed() for _ in range(50)))),
+    "generator": lambda: outer(lambda: retried_all(lambda: list(gallowed()))),
+    "recursion": lambda: again(50),
+    "block": lambda: outer(lambda: [block("allowed") for _ in range(50)]),
+    "threads": lambda: outer(lambda: [in_pool(allowed) for _ in range(50)]),
+}
+
+
 def outcome(call: Callable[[], Any]) -> Any:
-    """Return what ran and what came back of a call."""
+    """Return the handlers that a call ran, and its answer."""
     ran.clear()
     try:
         answer = str(call())
