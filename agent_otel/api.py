@@ -193,9 +193,9 @@ def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwarg
 
 
 def _refusal() -> str | None:
-    """Return the denial of a call on which the policy cannot decide, because no core is there; None where it may run.
+    """Return a denial if the policy cannot decide about a call, because the core is missing; None if it may run.
 
-    Where the switch is off, the call is denied under AGENT_OTEL_TOOL_POLICY_STRICT alone, and logged else.
+    If the switch is off, only AGENT_OTEL_TOOL_POLICY_STRICT denies the call. Otherwise it is logged.
     """
     if not env.active:
         env.without_policy(env.OFF_HERE)
@@ -255,7 +255,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 
     @property
     def arguments(self) -> Any:
-        """Return the arguments for the handler: the model's, with those that the dispatch policy injects.
+        """Return the arguments for the handler: the model's, with the ones that the dispatch policy injects.
 
         Read it after `refused`. Without injected arguments it is the object that the loop passed.
         """
@@ -309,8 +309,8 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(...)
     """Name the execution of all calls inside the block; it overrides the ids of runtimes, frameworks and traces.
 
-    ``id`` goes on spans, ``workflow`` and ``agent`` on metrics as well. So do the ``labels`` that AGENT_OTEL_LABELS
-    names; a block has those of the blocks around it, too. Where no span is open, the block has one,
+    Spans have the ``id``. Spans and metrics have ``workflow``, ``agent`` and the ``labels`` that AGENT_OTEL_LABELS
+    names. A block also has the labels of the blocks around it. If no span is open, the block opens one,
     ``invoke_workflow``, so that the execution is one trace. When the block ends, the execution's number of tool calls
     and bytes are recorded.
     """
@@ -353,7 +353,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
 
 
 def _leave(around: Identity | None, identity: Identity, visit: NamedExecution | None) -> None:
-    """Leave the context of an execution, unless this is another one; with a visit, do what its end has left out."""
+    """Leave the context of an execution, unless another one is current; with a visit, close that as well."""
     if execution_context.explicit.get() is identity:
         execution_context.explicit.set(around)
     if visit is not None:
@@ -373,7 +373,7 @@ def payload(  # noqa: PLR0913 - the fields of a payload
 
     ``data_or_object`` is the serialised payload (bytes or text, measured in bytes), or the object, measured as compact
     JSON. ``direction`` is ``input``, ``output``, ``state``, ``history`` or ``message``. ``execution`` is the id of the
-    run, by default that of ``agent_otel.execution``. The cap of a runtime that is not in ``agent_otel.payload_caps()``
+    run, default: the id of ``agent_otel.execution``. The cap of a runtime that is not in ``agent_otel.payload_caps()``
     comes from ``AGENT_OTEL_CAPS``. Raises nothing.
     """
     core = _core() if env.active else None
@@ -385,7 +385,7 @@ def payload(  # noqa: PLR0913 - the fields of a payload
 
 
 def flush(seconds: float = 5.0) -> bool:
-    """Export what has been recorded, and return False when that takes longer than ``seconds``.
+    """Export the recorded telemetry, and return False when that takes longer than ``seconds``.
 
     For platforms that suspend or kill a process without notice, such as AWS Lambda between two events; elsewhere the
     end of the process flushes. Providers that the program has set are flushed too. Raises nothing.

@@ -38,7 +38,7 @@ _warnings: list[str] = []
 _FRAMES_SHOWN = 3
 _errno = OSError.__dict__["errno"].__get__
 
-#: What stands between blanks, up to a further address.
+#: Text without blanks, up to the next address.
 _PIECE = pattern(r"(?i)(?:(?![,;|][a-z][a-z0-9+.-]{0,31}:/)\S)+")
 _NAME = pattern(r"[\w.-]*[='\"(`<]+")
 _PORT = pattern(r"\[|[\w.-]+:\d")
@@ -152,10 +152,10 @@ def reported(where: str) -> suppressed:
 
 
 class finishing(functools.partial[object]):  # noqa: N801 - as `suppressed`
-    """A block, around another one, that calls what closes it after an exception: an interrupt may end ``__exit__``.
+    """A block that calls a function after an exception: an interrupt may end the ``__exit__`` of an inner block.
 
-    A second interrupt may end this, too. Then the call is made when this is freed. After a whole end no code may run
-    there: Python swallows what a signal handler raises while an object is freed.
+    A second interrupt may end this block, too. Then the call is made when this object is freed. After a normal end
+    nothing may run there: if a signal handler raises while Python frees an object, Python swallows the exception.
     """
 
     __slots__ = ()
@@ -184,7 +184,7 @@ class _Discarded(functools.partial[object]):
 
 
 def attempt(function: Callable[..., _R], *arguments: Any, default: _D = None) -> _R | _D:  # type: ignore[assignment]
-    """Return what a function returns, or the default where it refuses the arguments, such as text that is not JSON."""
+    """Return the result of a function, or the default if it refuses the arguments, such as text that is not JSON."""
     try:
         return function(*arguments)
     except ours(ValueError, TypeError, RecursionError):
@@ -192,15 +192,15 @@ def attempt(function: Callable[..., _R], *arguments: Any, default: _D = None) ->
 
 
 def is_foreign(error: BaseException) -> bool:
-    """Return true for an exception that comes from outside of the code in a ``try`` block and of all that it called.
+    """Return true if an exception comes from outside of a ``try`` block and of all code that the block called.
 
-    The traceback from the block on shows it:
+    The part of the traceback that begins at the block shows it:
 
     - A signal handler (or a trace function) gets the frame that it interrupts as an argument. It may have been replaced
       since. Where it has deleted its arguments, it is one of the installed handlers.
     - An instruction that calls nothing and raises nothing, such as a jump, has raised or has called something.
-    - Another thread sets a class, of which Python makes an instance without arguments: no ``raise`` statement has been
-      executed, and functions in C give a reason.
+    - Another thread sets a class. Python makes an instance of it without arguments, and no ``raise`` statement has been
+      executed. Functions in C give a reason.
     - A timeout of gevent or eventlet is thrown into the switch between greenlets.
     """
     before: list[FrameType] = []
@@ -223,7 +223,7 @@ def is_foreign(error: BaseException) -> bool:
 
 
 def _instruction(frame: FrameType, position: int) -> str:
-    """Return the name of the instruction at which a frame was left; an empty one for frames of compiled code."""
+    """Return the name of the instruction at which a frame was left; an empty name for frames of compiled code."""
     code = frame.f_code
     bytecode = code.co_code
     if not code.co_flags & _OPTIMIZED or (len(bytecode) <= _COMPILED and opname[bytecode[-2]] == "RAISE_VARARGS"):
@@ -262,7 +262,7 @@ def _handlers() -> list[object]:
 
 
 def _is_set(kind: type[BaseException], error: BaseException) -> bool:
-    """Return true for an instance that Python may have made of a class which another thread has set."""
+    """Return true if Python may have made this exception from a class that another thread has set."""
     module = _member(kind, "__module__")
     file = getattr(sys.modules.get(module) if type(module) is str else None, "__file__", None)
     is_compiled = type(file) is str and file.endswith((".so", ".pyd"))  # such as pydantic's ValidationError

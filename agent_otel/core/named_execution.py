@@ -34,7 +34,7 @@ labels.of_execution = _given_labels
 
 
 class NamedExecution:
-    """A block that the program names as an execution; where no span is open, it has one, and is one trace."""
+    """A block that the program names as an execution. If no span is open, it opens one and is one trace."""
 
     __slots__ = ("_identity", "_out", "_span", "_within")
 
@@ -51,7 +51,7 @@ class NamedExecution:
             return
         collected.follow()
         collected.run_due()  # the end of another block of the same id may wait
-        out = self._out = telemetry()  # with the labels of the block, which its end is outside of
+        out = self._out = telemetry()  # with the labels of the block; its end is outside of them
         self._within = spans.current_span()
         self._span = _open_span(out, self._within, self._identity)
         if self._span is not None:
@@ -59,7 +59,7 @@ class NamedExecution:
 
     @errors.guarded("execution.finish")
     def finish(self, error: BaseException | None) -> None:
-        """End the span, and record the totals; an execution without tool calls or payloads has none.
+        """End the span, and record the totals; without tool calls or payloads, record nothing.
 
         The collector ends the block of an abandoned generator in the middle of any code.
         """
@@ -69,11 +69,11 @@ class NamedExecution:
         collected.run(functools.partial(self._record, _type_of(error), time.time_ns(), exemplar, error is not None))
 
     def close(self) -> None:
-        """Do what an interrupt has left out of `finish`."""
+        """Close the span if an interrupt has ended `finish`."""
         if self._span is not None:
             self._span.close()
 
-    def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - as the others
+    def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - all are positional
         named = self._identity
         if self._span is not None:
             state = executions.known(self._identity.id)

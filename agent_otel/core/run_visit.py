@@ -1,6 +1,6 @@
 """Context managers around an outermost run of an agent: one execution, and where no span is open, one trace.
 
-A generator's run is current during its steps only. A run that goes on in a task ends with that task.
+A generator's run is current during its steps only. A run that continues in a task ends with that task.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import AgentRun, Invocation, RunReader
     from agent_otel.telemetry.setup import Telemetry
 
-#: Ends of a generator, which are no failures.
+#: Exceptions that end a generator. They are not failures.
 _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 
@@ -42,7 +42,7 @@ class RunVisit:
     def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
         self._out = telemetry()
         self._reader = reader
-        #: True when the run does not end where its context is left, unless an exception ends it.
+        #: True when the run continues after its context is left, unless an exception ends it.
         self.goes_on = goes_on
         #: True when the run waits for an approval or an input, and will be resumed.
         self._is_paused = False
@@ -65,7 +65,7 @@ class RunVisit:
 
     @errors.guarded("run.returned")
     def returned(self, value: Any) -> None:
-        """Find the task in which the run goes on."""
+        """Find the task that continues the run."""
         self.item(value)
         task = None if self._reader.goes_on is None else self._reader.goes_on(value)
         if task is not None:
@@ -73,7 +73,7 @@ class RunVisit:
             task.add_done_callback(self._done)
 
     def watches(self, value: Any) -> bool:
-        """Return true when the run goes on in the steps of this value, which the reader has put the visit around."""
+        """Return true when the run continues in the steps of this value: the reader has put the visit around them."""
         with errors.reported("run.watch"):
             if self._reader.watch is not None and self._reader.watch(value, self):
                 self.goes_on = True
@@ -92,14 +92,14 @@ class RunVisit:
             self._finish(error)
 
     def _leave(self) -> None:
-        """Leave the context; safe to repeat, and without effect in another context than the run began in."""
+        """Leave the context; safe to repeat. In a context in which the run did not begin it has no effect."""
         if self._span is not None:
             self._span.leave()
         if execution_context.outermost.get() is self.run:
             execution_context.outermost.set(self._around)
 
     def close(self) -> None:
-        """Do what an interrupt has left out of ``__exit__``."""
+        """Complete an ``__exit__`` that an interrupt has ended."""
         self._leave()
         error = sys.exc_info()[1]
         if error is not None and not self.run.is_over:
@@ -140,7 +140,7 @@ class RunVisit:
 
     @errors.guarded("run.item")
     def item(self, value: Any) -> None:
-        """Read whether a result, or an item of a generator, pauses the run; other events are no results."""
+        """Check whether a result, or an item of a generator, pauses the run; other events are not results."""
         if self._reader.pauses is not None and self._reader.pauses(value):
             self._is_paused = True
 
@@ -150,7 +150,7 @@ class RunVisit:
         self._finish(None)
 
     def _forget(self, run_id: str) -> None:
-        """Count what no later call of this run follows up; its calls stay, because a resumed run delivers results."""
+        """Count the fragments that no call of this run followed up. Keep its calls: a resumed run delivers results."""
         state = executions.known(run_id)
         if state is not None and state.followed:
             for tool in list(state.followed):

@@ -51,7 +51,7 @@ class StepVisit:
         self.span: spans.OpenSpan | None = None
         self.refused = False
         self.weighed: MeasuredPayload | None = None
-        #: The input, until the labels of the step are known.
+        #: The input, kept until the labels of the step are known.
         self._unlabelled: Payload | None = None
 
     def begin(self, carried: Payload | None = None) -> None:
@@ -64,7 +64,7 @@ class StepVisit:
             self.take_input(carried)
 
     def take_input(self, carried: Payload) -> None:
-        """Record the input; where the runtime has yet to restore the baggage, once the labels in it are known."""
+        """Record the input; if the runtime has yet to restore the baggage, wait for the labels in it."""
         if self._opened_by_handler and self._out.settings.labels:
             self._unlabelled = carried
         else:
@@ -175,7 +175,7 @@ class WrappedStep(StepVisit):
         self.finish(self._outcome, failures.class_name(type(error)) if error is not None else None)
 
     def close(self) -> None:
-        """Do what an interrupt has left out of ``__exit__``."""
+        """Complete an ``__exit__`` that an interrupt has ended."""
         self.leave()
         if self.span is not None:
             self.span.close()

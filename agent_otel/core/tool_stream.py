@@ -58,7 +58,7 @@ class _Step:
         self._visit.leave(error)
 
     def close(self) -> None:
-        """Do what an interrupt has left out of ``__exit__``."""
+        """Complete an ``__exit__`` that an interrupt has ended."""
         self._visit.leave(sys.exc_info()[1])
 
 

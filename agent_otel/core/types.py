@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview
 
-#: The stages of the handler's return value, and of what the framework keeps of it after middleware and conversion.
+#: The stages of a result: as the handler returned it, and as the framework keeps it after middleware and conversion.
 PRODUCED: Final = "produced"
 HANDED_BACK: Final = "handed_back"
 
@@ -21,7 +21,7 @@ HANDED_BACK: Final = "handed_back"
 class Invocation:
     """A call of a wrapped function: its instance, its positional and its keyword arguments.
 
-    ``state`` is the value that the ``before`` of a hook has returned for its ``after``, or what a reader has found out.
+    ``state`` is the value that the ``before`` of a hook has returned for its ``after``, or a value that a reader keeps.
     """
 
     __slots__ = ("args", "instance", "kwargs", "state")
@@ -47,7 +47,7 @@ class Invocation:
 
 
 class McpCall(NamedTuple):
-    """A call over the Model Context Protocol: the session's id, the transport, and what the server calls itself."""
+    """A call over the Model Context Protocol: the session's id, the transport, and the server's own name."""
 
     session: str | None = None
     transport: str | None = None
@@ -165,9 +165,9 @@ class ToolReader(NamedTuple):
     """Functions that read one wrapped function of a tool call.
 
     ``call`` returns None when the function call is not a tool call. ``result`` returns None while the handler has not
-    returned. ``awaits`` is the reader of the inner function that an outer function calls. ``opened_by`` names the
-    integration whose hooks mark the start of the handler more exactly; applied, they open the span. ``is_control_flow``
-    is true for exceptions that are no errors. ``is_refusal`` for one by which the framework refuses the arguments.
+    returned. ``awaits`` is the reader of the inner function that an outer function calls. ``opened_by`` names an
+    integration with hooks that mark the start of the handler more exactly. If applied, they open the span.
+    ``is_control_flow`` is true for exceptions that are not errors, ``is_refusal`` for one that refuses the arguments.
     ``also_timed_by`` (the inner reader's) names instrumentors or histograms, ``module:name``, that emit the duration.
     ``events`` is true for a generator of events; the last readable one is the result. ``failure_text`` returns an
     exception's text for the model or None, ``cause`` the tool's own exception.
@@ -176,7 +176,7 @@ class ToolReader(NamedTuple):
     skipped handler, the exception that ``failure_text`` reads), the replacement and the call. ``is_alone`` is true
     where only an outer function is wrapped. ``is_awaited``: the function is a sync one that returns a coroutine.
     ``is_relayed``: in the code of a durable workflow it has an activity, which is read, call the handler.
-    ``validated`` returns what the framework makes of the model's arguments for the handler, and may raise.
+    ``validated`` returns the model's arguments as the framework converts them for the handler, and may raise.
     ``parameters`` returns the names of a tool's parameters. ``inject`` puts arguments into the ``args`` and ``kwargs``
     of the invocation, changes no object of the framework, and returns False where it cannot. ``answer`` returns a
     denied call's answer, or an awaitable of it, where ``replace`` has none.
@@ -252,9 +252,9 @@ class AgentRun(NamedTuple):
 class RunReader(NamedTuple):
     """Functions that read one wrapped function that runs an agent, to its end or step by step.
 
-    ``run`` returns None when the call runs no agent. ``goes_on`` returns the task in which the run goes on when the
+    ``run`` returns None when the call runs no agent. ``goes_on`` returns the task that continues the run when the
     function has returned, or None; ``watch`` puts the visit around the steps of a returned stream, or returns false.
-    ``pauses`` returns true for a result or item with which the run waits to be resumed. ``also_traced_by`` names
+    ``pauses`` returns true for a result or item after which the run waits to be resumed. ``also_traced_by`` names
     instrumentors (``module:name``) that open a span for it. ``is_cancelled_at_end``: the framework cancels it there.
     """
 
@@ -290,8 +290,8 @@ class Exchange(NamedTuple):
     as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an awaitable of
     it, and None for a whole response; ``generator`` is the attribute that has it, empty where it is the object itself.
     ``replaced`` returns a stream with other items, where it has no such attribute. ``changed`` returns an item of a
-    stream with other values, behind the ``earlier`` items. ``reword`` applies a function to the results' texts in a
-    request to which no tool can be added. ``apart`` returns a call of the same function that sends another body, to
+    stream with other values, after the ``earlier`` items. ``reword`` applies a function to the results' texts in a
+    request that cannot get another tool. ``apart`` returns a call of the same function that sends another body, to
     another model where that is given; the program's own stays as it is.
     """
 
@@ -359,8 +359,8 @@ class Payload(NamedTuple):
 
     ``direction`` is one of ``semconv``, ``bytes`` the size that the runtime's limit counts. ``data`` is the serialised
     text (str or bytes), ``value`` the live object where that cannot be parsed; both are read only above the warn ratio.
-    ``kind`` separates payloads of one direction and activity that are no turns of one another. ``again`` is true for a
-    payload measured before (a retry), ``is_appended`` for one added to what a store has: neither is a further turn.
+    ``kind`` separates payloads of one direction and activity that are not compared as turns. ``again`` is true for a
+    payload measured before (a retry), ``is_appended`` for one added to a stored payload: neither is a new turn.
     """
 
     direction: str

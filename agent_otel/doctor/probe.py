@@ -31,7 +31,7 @@ _SHORTEST_SECRET = 6
 
 
 class _Collecting(logging.Handler):
-    """A handler that keeps warnings of this package, and those of OpenTelemetry's exporters."""
+    """A handler that keeps warnings of this package and of OpenTelemetry's exporters."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
@@ -84,7 +84,7 @@ def _secrets() -> list[str]:
 
 
 def _without(secrets: list[str], facts: Any) -> Any:
-    """Return facts whose texts have no secrets: an exporter's message may repeat them without their address."""
+    """Return facts with masked secrets: an exporter's message may repeat a secret without its address."""
     from agent_otel._internal.errors import masked  # noqa: PLC0415
 
     if isinstance(facts, dict):
@@ -143,7 +143,7 @@ def _settings() -> list[dict[str, str]]:
 
 
 def _integrations() -> list[dict[str, Any]]:
-    """Import the supported frameworks that are installed, and return what was wrapped of each."""
+    """Import the supported frameworks that are installed, and return the wrapped functions of each."""
     from agent_otel import settings  # noqa: PLC0415
     from agent_otel.integrations import versions  # noqa: PLC0415
     from agent_otel.integrations.registry.table import INTEGRATIONS  # noqa: PLC0415
@@ -170,7 +170,7 @@ def _integrations() -> list[dict[str, Any]]:
 
 
 def _remedies() -> list[dict[str, Any]]:
-    """Return the remedies that are set, each with the integrations that it can act on and those that it cannot."""
+    """Return the remedies that are set, each with the integrations that it can act on and the rest."""
     from agent_otel import settings  # noqa: PLC0415
     from agent_otel.settings import checks  # noqa: PLC0415
 
@@ -239,7 +239,7 @@ def _exporters(handler: _Collecting) -> list[dict[str, Any]]:
 
 
 def _sent(signal: str, name: str, handler: _Collecting) -> dict[str, Any]:
-    """Export one item and return what became of it."""
+    """Export one item and return the outcome."""
     from agent_otel.telemetry import providers  # noqa: PLC0415
 
     before = len(handler.lines)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 RUNTIME: Final = "langgraph"
 _VARIANT: Final = "sqlite"
-#: A view and a virtual table run what the file says.
+#: Read plain tables only: a view or a virtual table can run code from the file.
 _IS_TABLE: Final = """
 SELECT 1 FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
 """
@@ -44,7 +44,7 @@ _THREADS: Final = "SELECT count(DISTINCT thread_id) FROM checkpoints"
 _CHECKPOINT: Final = "SELECT CAST(checkpoint AS BLOB) FROM checkpoints WHERE rowid = ?"
 _MOST_BYTES: Final = 128 * 1024 * 1024  # of a checkpoint, which is in memory as a whole
 _MOST_SECONDS: Final = 30.0
-_INSTRUCTIONS: Final = 10_000  # of SQLite, between two looks at the clock
+_INSTRUCTIONS: Final = 10_000  # of SQLite, between two checks of the clock
 #: Extensions inside of extensions that are decoded. Each level takes about 50 KB of the C stack.
 _LEVELS: Final = 16
 #: A header of five bytes reserves memory for this many elements.
@@ -52,8 +52,8 @@ _MOST_ELEMENTS: Final = 2**20
 #: LangGraph's extension types that build an object from (module, name, argument, …).
 _CONSTRUCTORS: Final = range(6)
 _ARGUMENT: Final = 2
-_LONGEST_KEY: Final = 256  # of one that is no text: the quotes of a key in a key are escaped again at each level
-#: Bytes that are no text, as characters that JSON writes as they are: sizes stay, and so do differences.
+_LONGEST_KEY: Final = 256  # if it is not text: the quotes of a key in a key are escaped again at each level
+#: Binary data as characters that JSON writes unescaped: sizes and differences are kept.
 _PRINTABLE: Final = bytes(range(48, 92)) + bytes(range(93, 127))
 _MASK: Final = bytes(_PRINTABLE[byte % len(_PRINTABLE)] for byte in range(256))
 
@@ -72,7 +72,7 @@ def source(name: str, file: IO[bytes], thread: str | None, stack: ExitStack) -> 
 
 
 def _connected(name: str, file: IO[bytes], stack: ExitStack) -> sqlite3.Connection:
-    """Open the database to read; what came from a pipe is copied, because SQLite reads files alone."""
+    """Open the database to read. Data from a pipe is copied to a file, because SQLite reads only files."""
     path = Path(name).absolute()
     if not path.is_file():
         path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copied.sqlite"
@@ -129,8 +129,8 @@ def _text(kind: str, size: int | None, connection: sqlite3.Connection, row: int)
 def json_text(data: bytes) -> str:
     """Return a msgpack value as JSON text: https://github.com/msgpack/msgpack/blob/master/spec.md has the format.
 
-    An object of LangGraph is the argument with which LangGraph would build it: the fields of a message, for a message.
-    Other binary data, and an extension inside of too many others, is text of the same size.
+    An object of LangGraph becomes the argument of its constructor. For a message, this is the fields of the message.
+    Other binary data, and an extension that is nested too deeply, becomes text of the same size.
 
     Raises:
         ValueError: the bytes are not msgpack, end too early, or need more memory than there is.
@@ -157,7 +157,7 @@ def _decoded(unpack: Callable[..., Any], data: bytes, levels: int) -> Any:
 
 
 def _object(unpack: Callable[..., Any], levels: int, code: int, data: bytes) -> Any:
-    """Return the argument of a constructor, the text of other extensions."""
+    """Return the argument of a constructor; for other extensions, text."""
     if levels and code in _CONSTRUCTORS:
         inner = _decoded(unpack, data, levels - 1)
         if isinstance(inner, list):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Place(Protocol):
-    """The place in which a function leaves its result."""
+    """The place where a function leaves its result."""
 
     def get(self) -> Any:
         """Return the result."""
@@ -28,11 +28,11 @@ class Place(Protocol):
         """Leave the replacement of the result."""
 
     def leave(self) -> None:
-        """Restore what the visit has changed, at its end."""
+        """Undo the changes of the visit, at its end."""
 
 
 class AroundVisit:
-    """A visit around the visit of a tool call, for a function whose returned value is not the result."""
+    """A wrapper of a tool call's visit, for a function that returns something other than the result."""
 
     __slots__ = ("_visit",)
 
@@ -53,12 +53,12 @@ class AroundVisit:
         self._visit.__exit__(kind, error, traceback)
 
     def close(self) -> None:
-        """Do what an interrupt has left out of ``__exit__``."""
+        """Complete an ``__exit__`` that an interrupt has ended."""
         self._leave()
         self._visit.close()
 
     def _leave(self) -> None:
-        """Restore what the visit has changed, at its end."""
+        """Undo the changes of the visit, at its end."""
 
 
 class LeftVisit(AroundVisit):

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 NODE_BUDGET: Final = 10_000
-"""Values that are looked at in one call's arguments; the digest covers so many of them and the sizes of the rest."""
+"""Values of one call's arguments that are read. The digest covers these values, and only the sizes of the rest."""
 
 PARSED_TEXT: Final = 16 * 1024
-"""Characters up to which arguments given as JSON text are parsed; longer ones are hashed as the text they are."""
+"""Longest JSON text of arguments that is parsed, in characters; longer text is hashed as it is."""
 
 MOST_HASHED: Final = 4 * 1024 * 1024
-"""Characters of long texts and bytes that are hashed, at most 10 ms; of what is longer, the ends and the length are."""
+"""Characters and bytes of long values that are hashed, at most 10 ms; beyond them, only ends and lengths are."""
 
 LONG_TEXT: Final = 4096
 """Characters above which a string enters the digest as its length and own digest: 1.5 ns a byte, not 4.3."""
@@ -40,7 +40,7 @@ _PIECE: Final = 64 * 1024  # characters encoded at a time
 _DIGEST_BYTES: Final = 6
 _MAX_KEY: Final = blake2b.MAX_KEY_SIZE
 
-# A value without JSON of its own is an array that starts with one of these; no tool argument starts with NUL.
+# A value that JSON cannot express is an array that starts with one of these; no tool argument starts with NUL.
 _LONG: Final = "\0text"
 _INT: Final = "\0int"
 _BINARY: Final = "\0bytes"
@@ -60,10 +60,10 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
     """Return digest and size of a call's arguments.
 
     The digest is a BLAKE2b, keyed with ``key``, over canonical JSON: sorted keys, no spaces, UTF-8. Arguments given
-    as the text of a JSON object or array (up to 16 Ki characters) have the digest of what they mean; their bytes are
-    those of the text. Other text is a JSON string. Sets are hashed without regard to their order, objects by class
-    name and fields. ``None`` is ``null``. What exceeds 10,000 values or 64 levels enters by its size only, and then
-    ``bytes`` is a lower bound. Never raises and never runs code of the value.
+    as the text of a JSON object or array (up to 16 Ki characters) have the digest of the parsed value, and the size of
+    the text. Other text is a JSON string. The order of a set does not matter. Objects are hashed by class name and
+    fields. ``None`` is ``null``. Beyond 10,000 values or 64 levels only sizes are hashed, and ``bytes`` is then a
+    lower bound. Never raises and never runs code of the value.
     """
     try:
         cls = type(value)
@@ -164,9 +164,9 @@ class _Canonical:
 
     def __init__(self, budget: int = NODE_BUDGET) -> None:
         self.left = budget
-        self.openable = 4 * budget  # elements of all containers opened: those of a chain of wide ones add up
+        self.openable = 4 * budget  # elements of all opened containers: a chain of wide ones adds up
         self.hashed = MOST_HASHED
-        self.long: dict[int, list[Any]] = {}  # by id: one long string may stand in 10,000 places
+        self.long: dict[int, list[Any]] = {}  # by id: one long string may occur 10,000 times
 
     def plain(self, value: Any, depth: int = 0) -> Any:
         """Return plain JSON data that depends on the value alone; the same data if it is plain already."""
@@ -184,14 +184,14 @@ class _Canonical:
         return _READERS[shape.kind](self, shape, value, depth + 1)
 
     def long_text(self, text: str) -> list[Any]:
-        """Return what stands for a long string."""
+        """Return the length and a digest of a long string."""
         known = self.long.get(id(text))
         if known is None:
             known = self.long[id(text)] = _digest_of_text(text, None if self.takes(len(text)) else _ENDS)
         return known
 
     def takes(self, count: int) -> bool:
-        """Return whether so many characters or bytes are still hashed; of what is beyond, only the ends are."""
+        """Return whether ``count`` more characters or bytes are hashed; beyond the limit, only a part of a value is."""
         self.hashed -= count
         return self.hashed >= 0
 
@@ -209,7 +209,7 @@ class _Canonical:
         return found if len(found) == count else [*found, [_REST, shape.kind, count]]
 
     def unordered(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
-        """Each element with a budget of its own, because their order is another in every process."""
+        """Give each element a separate budget, because their order differs in every process."""
         count = shape.length(value)
         if count > self.left:
             return [_REST, shape.kind, count]
@@ -222,7 +222,7 @@ class _Canonical:
         return [_SET, sorted(texts)]
 
     def mapping(self, shape: object_kinds.Shape, value: dict[Any, Any], depth: int) -> Any:
-        """By sorted keys, so that a budget that ends does so at the same place."""
+        """Read the keys in sorted order, so that the budget always ends at the same key."""
         count = dict.__len__(value)
         if count > self.left:
             return [_REST, shape.kind, count]
@@ -246,7 +246,7 @@ class _Canonical:
         return plain if type(plain) is str else _text(plain)
 
     def record(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:
-        """Declared fields alone, so that a validated model has the digest of the JSON it was made from."""
+        """Read only declared fields, so that a validated model has the digest of the JSON it was made from."""
         fields = self.mapping(shape, shape.read(value), depth)
         return fields if shape.declared else [_OBJECT, _name(value), fields]
 
@@ -287,7 +287,7 @@ def _short(text: str) -> Any:
 
 
 def _digest_of_text(text: str, hashed: int | None = None) -> list[Any]:
-    """Return what stands for a long text: its length, and a digest of it or of so many characters of its ends."""
+    """Return the length of a long text, and a digest of the text or of ``hashed`` characters at each end."""
     state = blake2b(digest_size=16)
     read = text if hashed is None else text[:hashed] + text[-hashed:]
     for start in range(0, len(read), _PIECE):

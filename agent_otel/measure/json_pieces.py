@@ -1,10 +1,10 @@
 """The one walk over a whole value: its compact JSON in short pieces, within a budget.
 
 The ceiling, the claim check, captured content and summaries read values here. A batch of values is counted before it is
-encoded: shared parts each time they occur, at most 8 levels, 8,192 values and 256 Ki characters. What has less is
-plain, and one short call of the C encoder writes it. What has more is opened, and its members are read in turn. So no
-call keeps other threads waiting, depth costs no recursion, and the walk ends where its steps do. No code of a value
-runs, but for the serializer of a pydantic model with few values.
+encoded. Shared parts count each time they occur. One short call of the C encoder writes a batch of plain values with at
+most 8 levels, 8,192 values and 256 Ki characters. Any other value is opened, and its members are read in turn. So no
+call keeps other threads waiting, depth needs no recursion, and the walk ends when its steps are used up. No code of a
+value runs, except the serializer of a pydantic model with few values.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _BATCH: Final = 256  # members of a container that are counted and encoded toget
 _BATCH_VALUES: Final = 8192
 _BATCH_CHARACTERS: Final = 256 * 1024
 _LEVELS: Final = 8
-_STEP_BITS: Final = 32  # bits of an integer that cost as much
-_DUMPED_VALUES: Final = 10_000  # values of a pydantic model up to which its serializer is called
-_OPEN_STEPS: Final = 24  # steps that a container costs that is opened
-_ODD_STEPS: Final = 14  # steps that a batch costs that is no plain data
-_KEY_STEPS: Final = 48  # steps that a key costs that is no text
-_LABEL_STEPS: Final = 6  # steps that a date costs
-_STEP_CHARACTERS: Final = 64  # characters that cost as much as a value
-_FIELD_STEPS: Final = 8  # steps that a value of such a model costs
-_FAILED_STEPS: Final = 4000  # steps that a serializer costs that raises, for example beyond 255 levels
+_STEP_BITS: Final = 32  # bits of an integer for one step
+_DUMPED_VALUES: Final = 10_000  # largest pydantic model that its serializer writes, in values
+_OPEN_STEPS: Final = 24  # steps for a container that is opened
+_ODD_STEPS: Final = 14  # steps for a batch that is not plain data
+_KEY_STEPS: Final = 48  # steps for a key that is not text
+_LABEL_STEPS: Final = 6  # steps for a date
+_STEP_CHARACTERS: Final = 64  # characters for one step
+_FIELD_STEPS: Final = 8  # steps for a value of a pydantic model
+_FAILED_STEPS: Final = 4000  # steps for a serializer that raises, for example beyond 255 levels
 _SHORT_INT: Final = 10**300
 _LONG_INT: Final = 10**4299  # Python writes larger ones in hexadecimal digits alone
-_ARRAY_BYTES: Final = 1024 * 1024  # bytes of an array of C up to which its numbers are read
+_ARRAY_BYTES: Final = 1024 * 1024  # largest C array with numbers that are read, in bytes
 _NUMBER_BYTES: Final = 4
 _HEAP_TYPE: Final = 1 << 9
 
@@ -55,11 +55,11 @@ _PLAIN, _MANY, _ODD = range(3)
 
 
 class BudgetError(ValueError):
-    """The steps have ended before the value did, or it has no size, such as a generator."""
+    """The steps are used up before the end of the value, or a value such as a generator has no size."""
 
 
 class _Frame:
-    """A container that is open: its further members, and the text that closes it."""
+    """An open container: its remaining members, and the text that closes it."""
 
     __slots__ = ("closing", "id", "is_object", "is_record", "members", "separator", "singles", "width")
 
@@ -68,11 +68,11 @@ class _Frame:
         self.is_object = brackets == "{}"
         self.closing = brackets[1:]
         self.id = opened
-        #: True inside of an object with fields, where a lock or a function is no data.
+        #: True inside an object with fields. A lock or a function is not data there.
         self.is_record = is_record
         self.separator = ""
         self.width = _BATCH if brackets else 1
-        #: Members that are read one by one, because they were no plain batch together.
+        #: Members to read one by one, because their batch was not plain.
         self.singles = 0
 
 
@@ -83,10 +83,10 @@ def pieces(
     is_strict: bool = False,
     names_objects: bool = False,
 ) -> Iterator[str]:
-    """Yield a value's compact JSON, with type names such as ``<generator>`` for what has none.
+    """Yield a value's compact JSON. A value without JSON becomes its type's name, such as ``<generator>``.
 
-    A container inside of itself has its type's name there. With ``names_objects``, so has whatever is no plain data.
-    Raises BudgetError where ``steps`` end, and where it is strict and a value of the data has no size.
+    So does a container inside itself and, with ``names_objects``, every object that is not plain data.
+    Raises BudgetError when ``steps`` are used up, and, if it is strict, when a value of the data has no size.
     """
     walk = _Walk(steps, is_strict=is_strict, names_objects=names_objects)
     frames = [_Frame((root,), "", 0, is_record=False)]
@@ -131,7 +131,7 @@ def pieces(
 
 
 class _Walk:
-    """The steps that are left, and what has no JSON."""
+    """The remaining steps, and the readers of all values that are not plain."""
 
     def __init__(self, steps: int, *, is_strict: bool, names_objects: bool) -> None:
         self._steps = steps
@@ -144,7 +144,7 @@ class _Walk:
             raise BudgetError
 
     def verdict(self, batch: list[Any], *, is_object: bool) -> int:
-        """Return whether a batch is plain, has too many values, or one that is opened or has no JSON."""
+        """Return whether a batch is plain, too large, or has a value that must be opened or has no JSON."""
         values, characters = batch, 0
         if is_object:
             values = [value for _, value in batch]
@@ -167,7 +167,7 @@ class _Walk:
         return _READERS[shape.kind](self, shape, value, around)
 
     def inner(self, value: Any, around: _Frame) -> _Frame | Iterable[str]:
-        """Return the same of a value that may be plain."""
+        """Do the same for a value that may be plain."""
         verdict = self.verdict([value], is_object=False)
         return (_encode(value),) if verdict == _PLAIN else self.opened(value, around)
 
@@ -210,7 +210,7 @@ class _Walk:
         yield '"'
 
     def record(self, shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
-        """Return an object's fields; of one that declares none and has none, the text that the standard library has."""
+        """Return an object's fields. Without fields, return the standard library's text for it, or its type's name."""
         if shape.dump is not None:
             left = _left_of(value, _DUMPED_VALUES)
             self.spend(_FIELD_STEPS * (_DUMPED_VALUES - max(left, 0)))
@@ -219,7 +219,7 @@ class _Walk:
                     return self.inner(shape.dump(value, mode="json"), around)
                 except BudgetError:
                     raise
-                except ours(Exception):  # the serializer's own; its fields can be read
+                except ours(Exception):  # of the serializer; the fields can still be read
                     self.spend(_FAILED_STEPS)
         found = shape.read(value) if shape.declared or shape.namespace is None else shape.namespace(value)
         if not shape.declared and (shape.namespace is None or not dict.__len__(found)):
@@ -229,14 +229,14 @@ class _Walk:
         return _Frame(dict.items(found), "{}", id(value), is_record=True)
 
     def opaque(self, _shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
-        """Return the numbers of an array of C, the text of a scalar of C, or the type's name."""
+        """Return the numbers of a C array, the text of a C scalar, or the type's name."""
         try:
             view = memoryview(value)
             self.spend(WORKER_STEPS if view.nbytes > _ARRAY_BYTES else view.nbytes // _NUMBER_BYTES)
             return self.inner(view.tolist(), around)
         except BudgetError:
             raise
-        except ours(Exception):  # numpy's dates refuse with an exception of their own
+        except ours(Exception):  # numpy's dates raise their own exception
             if not is_tracked(value) and not type(value).__flags__ & _HEAP_TYPE:
                 return self._pieces_of(str(value))
         if self._is_strict and not around.is_record:
@@ -274,7 +274,7 @@ def _count(values: list[Any], characters: int) -> tuple[int, int, int]:
 
 
 def _left_of(root: Any, left: int) -> int:
-    """Return how many of so many values are left when all fields of an object are counted; -1 when there are more."""
+    """Count all fields of an object. Return how many of ``left`` values remain, or -1 if there are more."""
     pending = [root]
     while pending and left >= 0:
         value = pending.pop()
@@ -297,7 +297,7 @@ def _left_of(root: Any, left: int) -> int:
 
 
 def _key(key: Any) -> str:
-    """Return a key of an object as json writes it; of one that it refuses, the JSON or the type's name as text."""
+    """Return a key of an object as json writes it. If json refuses the key, its JSON or type's name is the text."""
     if key is None or type(key) in (bool, int, float):
         return _encode({key: 0})[1:-3] if type(key) is not int or -_SHORT_INT < key < _SHORT_INT else _encode(hex(key))
     shape = shape_of(type(key))
@@ -318,13 +318,13 @@ def _named(value: Any) -> Iterable[str]:
 
 
 def _label(value: Any) -> str:
-    """Return the text that ``str`` has for a date, a number or a path, without the methods of a class of its own."""
+    """Return the ``str`` text of a date, a number or a path, without calling methods of a subclass."""
     text: str = shape_of(type(value)).read(value)
     return f"{text[:10]} {text[11:]}" if issubclass(type(value), datetime) else text
 
 
 def _library_text(value: Any) -> str | None:
-    """Return the text of an object by a class of the standard library, such as an address; None for any others."""
+    """Return the text of an object of a standard library class, such as an address; None for other objects."""
     text = object_kinds.library_text(type(value))
     try:
         return None if text is None else str(text(value))

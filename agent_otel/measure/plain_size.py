@@ -1,8 +1,8 @@
 """Measure plain structures level by level: dictionaries, lists and tuples of texts, numbers and constants.
 
-The values of a level are sorted by class, in whole columns where it has rows, and the values of a class are measured
-together. Where a program has imported orjson, msgspec or pydantic-core, the length of its bytes is the size. These
-encoders call nothing of plain data, and they refuse what they do not write as `json` does, but for some floats.
+The values of a level are sorted by class, in whole columns if the level has rows. All values of a class are measured
+together. If a program has imported orjson, msgspec or pydantic-core, the length of its output is the size. These
+encoders call no code of plain data. Except for some floats, they refuse values that `json` would write differently.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-#: Characters up to which a structure is encoded, so that the copy stays small.
+#: Largest structure that is encoded, in characters, so that the copy stays small.
 MOST_CHARACTERS: Final = 2 * 1024 * 1024
-#: Characters up to which a structure is measured here.
+#: Largest structure that is measured here, in characters.
 _MOST_SIZED: Final = 32 * 1024 * 1024
 #: Larger integers take an encoder quadratic time.
 _LARGEST: Final = 1 << 64
-#: Characters beyond ASCII up to which orjson and msgspec are used: with each such text Python keeps the UTF-8 that they
-#: ask for, as long as the program keeps the text.
+#: Most characters beyond ASCII for orjson and msgspec: they ask Python for the UTF-8 of each such text. Python keeps it
+#: as long as the program keeps the text.
 _KEPT_CHARACTERS: Final = 32 * 1024
-#: Characters for each value up to which pydantic-core takes less time, also where many are escaped.
+#: Most characters for each value if pydantic-core is to be faster, even when many characters are escaped.
 _CHARACTERS_A_VALUE: Final = 256
 
-#: Values and rows from which a look at whole columns takes less time than one at each value.
+#: Fewest values and rows for whole columns to be faster than single values.
 _MANY, _ROWS = 192, 64
 
-# Floats whose squares are within these bounds are written alike: those from 1e-4 up to 1e16 are.
+# All encoders write floats from 1e-4 up to 1e16 alike. The bounds are for the squares of the floats.
 _LEAST, _MOST = 1.000001e-8, 0.999999e32
 _WORDS: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
@@ -116,10 +116,10 @@ def _values(root: Any, budget: int) -> _Values | None:
 def values_of(  # noqa: C901 - one loop: a call a value would double its cost
     level: list[Any], budget: int, levels: int = sys.maxsize
 ) -> _Values | int:
-    """Return the values of a level of values and of all below it by class, else how many were looked at.
+    """Return the values of a level and of all levels below it by class, else the number of values that were read.
 
-    It is negative where there are more ``levels`` than that or one is no plain data; else there are more values than
-    ``budget``.
+    The number is negative if there are more than ``levels`` levels or if a value is not plain data. It is positive if
+    there are more than ``budget`` values.
     """
     found = _, texts, ints, floats, constants, labels = _Values([], [], [], [], [], [])
     values, left, around = level, budget - len(level), list[Any]()
@@ -149,16 +149,16 @@ def values_of(  # noqa: C901 - one loop: a call a value would double its cost
         left -= count
         if left < 0:
             return budget - left - count
-        # A dictionary whose keys are all texts refers to its values only.
+        # A dictionary with only text keys refers to its values only.
         values, around = get_referents(*level), level
         if len(values) != count or not levels:
             return left - budget
 
 
 def _columns(level: list[Any], values: list[Any], found: _Values) -> tuple[list[Any], list[Any]]:
-    """Add the values of columns that have one class; return the containers among them, and the values of the others.
+    """Add the values of each column with one class. Return the containers among them, and the values of mixed columns.
 
-    Rows have a column for each key, lists have one together.
+    Rows have one column for each key. Lists share one column.
     """
     containers: list[Any] = []
     width = (len(level[0]) if level and type(level[0]) is dict else 0) or 1

@@ -84,7 +84,7 @@ def summary_of(value: Any) -> dict[str, Any]:
 
 
 def _first(value: Any, most: int) -> dict[str, Any]:
-    """Return the first members of a dictionary whose keys have a text; none of any other value."""
+    """Return the first members of a dictionary, with keys as text; nothing for any other value."""
     items = islice(dict.items(value), most) if is_dict(value) else ()
     return {key if type(key) is str else preview(key, LONGEST_NAME): each for key, each in items}
 

@@ -29,7 +29,7 @@ TOOL_SPANS: Final = {
 }
 # Attributes that name the tool on such a span; without one, the span's name has it.
 TOOL_NAMES: Final = (semconv.GEN_AI_TOOL_NAME, semconv.TOOL_NAME, "name")
-# Attributes by which a runtime's own instrumentation marks the span of a step.
+# Attributes that a runtime's own instrumentation sets on the span of a step.
 STEP_SPANS: Final = (
     "temporalActivityID",
     "durabletask.task.task_id",
@@ -41,9 +41,9 @@ STEP_SPANS: Final = (
     "operationUUID",  # DBOS
     "dbos.operation.workflow_id",
 )
-#: Attributes of a call or a step, of which a span without room for them gets none.
+#: Attributes of a call or a step. A span without room for this many gets none.
 _USUAL: Final = 24
-#: Of so many attributes one stays free, because the owner may set more when its span ends.
+#: One in this many attributes stays free, because the owner may set more when its span ends.
 _OWNERS_SHARE: Final = 16
 #: Attributes that a span with little room gets first.
 _FIRST: Final = (
@@ -68,7 +68,7 @@ def is_step_span(span: Span, name: str) -> bool:
 
 
 def free_attributes(span: Span) -> Mapping[str, Any] | None:
-    """Return the attributes of another instrumentation's span that records and has the numbers of no call, or None."""
+    """Return the attributes of another instrumentation's recording span; None if it has the numbers of a call."""
     if not span.is_recording():
         return None
     attributes = _attributes(span)
@@ -76,7 +76,7 @@ def free_attributes(span: Span) -> Mapping[str, Any] | None:
 
 
 def _attributes(span: Any) -> dict[str, Any]:
-    """Return a copy: `getattr` with a default, and ``in`` of a Mapping, swallow what a signal handler raises."""
+    """Return a copy: `getattr` with a default, and ``in`` of a Mapping, swallow a signal handler's exception."""
     try:
         return dict(span.attributes or {})
     except ours(AttributeError):
@@ -99,12 +99,12 @@ def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, A
 
 
 def has_room(span: Span) -> bool:
-    """Return true unless the attributes of a call or a step would push out those of the span's owner."""
+    """Return true unless the attributes of a call or a step would push out attributes of the span's owner."""
     return _free(span) >= _USUAL
 
 
 def fitting(span: Span, attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the attributes for which a span has room, the most important first; a full one pushes out its oldest."""
+    """Return the attributes that fit on a span, the most important first; a full span pushes out its oldest."""
     free = _free(span)
     if free >= len(attributes):
         return attributes
@@ -132,14 +132,14 @@ def _free(span: Span) -> int:
 
 
 def take_back_error(span: Span, error_type: str) -> None:
-    """Remove the error that this package has set on an open span of the SDK's: its call goes on."""
+    """Remove the error that this package has set on an open span of the SDK: its call continues."""
     kept = getattr(span, "_attributes", None)
     if type(kept) is BoundedAttributes and kept.get(semconv.ERROR_TYPE) == clean(error_type):
         del kept[semconv.ERROR_TYPE]
 
 
 def opens_none(mode: str, current: Span = INVALID_SPAN) -> bool:
-    """Return true where spans of others are enriched only, or a root would make the program fail."""
+    """Return true if spans of other owners are only enriched, or if a root would make the program fail."""
     if mode == "enrich" or current is not INVALID_SPAN or SHARING not in sys.modules:
         return mode == "enrich"
     return os.environ.get(SHARES_UNLESS, "").strip().lower() in ("false", "0")

@@ -1,7 +1,7 @@
 """Model requests that a program sends itself, with httpx or its successor httpx2, to vLLM, llama.cpp and other servers.
 
 ``AGENT_OTEL_HTTPX`` switches it on. The format follows from the path of the URL and from the body; the host does not
-matter. The requests of SDKs pass here as well. Those that an SDK's adapter has read are left out.
+matter. Requests of SDKs arrive here as well. If an SDK's adapter has read one, it is skipped.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _ends(value: Any) -> bool:
 
 
 class _RefusedError(Exception):
-    """A response by which a server refuses a request, with the fields of an SDK's error; it is never raised."""
+    """A response that refuses a request, with the fields of an SDK's error; it is never raised."""
 
     def __init__(self, response: Any, data: bytes) -> None:
         super().__init__(data.decode(errors="replace"))
@@ -114,9 +114,9 @@ class _RefusedError(Exception):
 
 
 class _Events:
-    """The visit of a request around the bytes of a response, in which it reads events, or one JSON text.
+    """The visit of a request around the bytes of its response. It reads events, or one JSON text.
 
-    The bytes of a ``refusal`` are those of one text.
+    The bytes of a ``refusal`` are one text.
     """
 
     def __init__(self, visit: Any, *, is_stream: bool, refusal: Any = None) -> None:
@@ -124,7 +124,7 @@ class _Events:
         self._around: Any = None
         self._separator = b"\n" if is_stream else None
         self._refusal = refusal
-        #: The bytes of the line, or of the text, that has not ended yet; joined once, when it has.
+        #: The bytes of an unfinished line or text; joined once, at its end.
         self._rest: list[bytes] = []
 
     def step(self) -> Self:
@@ -144,7 +144,7 @@ class _Events:
         self._around.__exit__(kind, error, trace)
 
     def close(self) -> None:
-        """Do what an interrupt has left out of ``__exit__``."""
+        """Complete an ``__exit__`` that an interrupt has ended."""
         self._around.close()
 
     @errors.guarded("model_request.response")
@@ -158,7 +158,7 @@ class _Events:
                 self._line(line)
 
     def returned(self, value: Any) -> None:
-        """Read nothing: a body has no end but that of its bytes."""
+        """Read nothing: a body ends when its bytes end."""
 
     def abandon(self) -> None:
         """End the visit when the program abandons the body."""
@@ -167,7 +167,7 @@ class _Events:
 
     @errors.guarded("model_request.response")
     def _end(self) -> None:
-        """Read what is left: the last line, or the whole text."""
+        """Read the rest: the last line, or the whole text."""
         rest = self._whole()
         if self._refusal is None:
             self._line(rest)
@@ -175,7 +175,7 @@ class _Events:
             self._visit.refused(_RefusedError(self._refusal, rest))
 
     def _whole(self) -> bytes:
-        """Return what is left, and leave nothing."""
+        """Return the unread bytes, and clear them."""
         parts, self._rest = self._rest, []
         return b"".join(parts)
 

@@ -1,4 +1,4 @@
-"""The tool with which a model reads a stored result, page by page."""
+"""The tool that a model calls to read a stored result, page by page."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
 PAGE_BYTES: Final = 16 * 1024
 """Bytes of one page: half of the view of a stored result."""
 
-#: A page plus the longest UTF-8 character, to detect whether the text goes on after the page.
+#: A page plus the longest UTF-8 character, to detect whether the text continues after the page.
 _READ_BYTES: Final = PAGE_BYTES + 4
 _LINES: Final = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?")
 _SUMMARIZED: Final = "SUMMARIZED"
 #: Characters that are split into lines in one step; other threads run between the steps.
 _SPLIT: Final = 64 * 1024
-#: Characters in which the last line of these is looked for first.
+#: The last line of such a step is first searched for in this many characters at its end.
 _TAIL: Final = 256
-#: Lines that are compared with a text one by one.
+#: Most lines that are compared with a text one by one.
 _MOST_LINES: Final = 500_000
 
 _workers = Workers("reading-on", 2)
 
 
-# Selections of large results that a model pages through, so that not each page reads and searches the whole.
+# Selections of large results that a model pages through. Without them, each page would search the whole result.
 
 
 class Selections:
-    """Bytes that are kept for ``KEEP_SECONDS`` after each use, ``MOST_BYTES`` at most; the oldest use goes first.
+    """Bytes that are kept for ``KEEP_SECONDS`` after each use, ``MOST_BYTES`` at most; least recently used go first.
 
-    What is over is dropped with the next use of any. A forked child begins with none.
+    Expired bytes are dropped at the next use of any key. A forked child begins empty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -68,7 +68,7 @@ class Selections:
         self._bytes = 0
 
     def get(self, key: Hashable) -> bytes | None:
-        """Return what is kept under a key."""
+        """Return the bytes of a key."""
         with self._lock:
             self._drop(0)
             kept = self._kept.get(key)
@@ -93,7 +93,7 @@ class Selections:
             self._bytes -= len(kept.data)
 
     def _drop(self, room_bytes: int) -> None:
-        """Drop what is over, and the oldest until there is room."""
+        """Drop expired bytes, and the oldest until there is room."""
         now = self._clock()
         while self._kept:
             key, oldest = next(iter(self._kept.items()))
@@ -102,8 +102,8 @@ class Selections:
             self._forget(key)
 
 
-#: Selections with further pages, by the digest of the result, its place, which has the owner, and what is selected. Who
-#: reads on has shown before that the result is stored and belongs to the caller.
+#: Selections with more pages. The key is the digest of the result, its place with the owner, and the arguments. The
+#: first page has shown that the result is stored and belongs to the caller.
 selections: Final = Selections()
 
 
@@ -226,7 +226,7 @@ def _reader() -> ClaimReader | None:
 
 
 def _caller() -> str | None:
-    """Return the execution in which the model calls this tool, from the server's own data."""
+    """Return the execution that calls this tool, from the server's own data."""
     running = running_call()
     return current_owner() or (running.call.execution if running is not None else None)
 
@@ -265,7 +265,7 @@ def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str
         running.reads_on = True
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
     page = head(text, PAGE_BYTES)
-    # Of the text itself: a page has one byte in the place of half a character, which has three in the store.
+    # Count the bytes of the text: half a character has one byte in the page, but three in the store.
     end = start + len(text[: len(page)].encode("utf-8", "surrogatepass"))
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
     if end < size_bytes:

@@ -18,14 +18,14 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 BINARY = "application/octet-stream"
 
-#: Characters of a text that one call encodes.
+#: Characters of a text that are encoded at a time.
 _PIECE: Final = 1024 * 1024
 
 
 class Raw(NamedTuple):
     """A result as bytes. ``text`` is its text for a model; None for binary data.
 
-    It is the beginning of a value above the steps of the walk, which is not whole.
+    If the value needs more steps than the walk has, this is its beginning, and ``is_whole`` is false.
     """
 
     data: bytes
@@ -37,7 +37,7 @@ class Raw(NamedTuple):
 class Content:
     """A result to store; the worker thread serialises it.
 
-    ``least_bytes`` is its size, or a lower bound. Values that a policy has ``injected`` are not in what is stored.
+    ``least_bytes`` is its size, or a lower bound. Values that a policy has ``injected`` are removed before storage.
     """
 
     __slots__ = ("injected", "least_bytes", "value")
@@ -86,10 +86,10 @@ def raw_of(value: object, steps: int = CALLER_STEPS) -> Raw:
 
 
 def size_up_to(value: object, limit_bytes: int) -> Size:
-    """Return the size of a result's text in UTF-8 bytes; a lower bound above ``limit_bytes``, where reading stops.
+    """Return the size of a result's text in UTF-8 bytes. Above ``limit_bytes`` reading stops: a lower bound.
 
-    A lower bound below is that of a value whose size is not known: the steps of the walk end before it does, or it has
-    no size, such as a generator.
+    A lower bound that is not above it means that the size is not known: the value needs more steps than the walk has,
+    or it has no size, such as a generator.
     """
     total = 0
     try:
@@ -132,7 +132,7 @@ def _are_text_blocks(value: Any) -> bool:
     return has_blocks and len(value) <= _MOST_BLOCKS
 
 
-#: Blocks of a result up to which it is the text of its blocks.
+#: Most blocks of a result that is stored as the text of its blocks.
 _MOST_BLOCKS: Final = 10_000
 
 

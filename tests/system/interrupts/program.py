@@ -1,9 +1,10 @@
-"""A program in which an exception is raised from outside, at random moments of calls that are measured.
+"""A program that raises exceptions from outside, at random moments of measured calls.
 
-``program.py KIND COUNT`` prints what was swallowed and what was left behind. KIND is sync, async, thread or gevent.
+``program.py KIND COUNT`` prints how many exceptions were swallowed and which context was not restored. KIND is sync,
+nested, async, thread or gevent.
 """
 
-# ruff: noqa: ARG001, ARG002, PERF203, TRY203 - handlers get what they do not use
+# ruff: noqa: ARG001, ARG002, PERF203, TRY203 - handlers get arguments that they do not use
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc,unused-ignore"
 from __future__ import annotations
 
@@ -196,7 +197,7 @@ WORK: tuple[Any, ...] = (tool, data, outer, block, execution, stream, loop, step
 
 
 def context() -> dict[str, object]:
-    """Return the values of all context variables; a variable without one, or with a dead reference, has none."""
+    """Return the values of all context variables, without empty values and dead references."""
     values = {variable.name: value for variable, value in contextvars.copy_context().items()}
     alive = {
         name: value() if isinstance(value, weakref.ref) else value
@@ -207,7 +208,7 @@ def context() -> dict[str, object]:
 
 
 class Observed:
-    """What came of the interrupts."""
+    """The outcome of the interrupts."""
 
     def __init__(self) -> None:
         self.interrupts = 0
@@ -293,10 +294,10 @@ def in_tasks(count: int) -> Observed:
 
         def take(_: object, about: dict[str, Any]) -> None:
             taken.append(about.get("exception"))
-            running.stop()  # the task whose step was to be run would wait for ever
+            running.stop()  # otherwise the interrupted task would wait forever
 
         running.set_exception_handler(take)
-        # Python swallows what is raised in the weak references by which asyncio knows its tasks.
+        # Python swallows exceptions that are raised in asyncio's weak references to its tasks.
         sys.unraisablehook = lambda about: None if _is_measured(about.exc_traceback) else taken.append(about)
         while not fired:
             await asyncio.gather(later(10), later(10))
@@ -305,7 +306,7 @@ def in_tasks(count: int) -> Observed:
         signal.signal(signal.SIGALRM, chance.choice(handlers(chance.choice(KINDS))))
         fired.clear()
         taken: list[object] = []  # by asyncio, as without the package
-        loop = asyncio.new_event_loop()  # `asyncio.run` would wait for tasks that an interrupt has made it lose
+        loop = asyncio.new_event_loop()  # `asyncio.run` would wait for tasks that it lost by an interrupt
         is_raised = False
         try:
             signal.setitimer(signal.ITIMER_REAL, chance.uniform(1e-6, 3e-3))
@@ -321,7 +322,7 @@ def in_tasks(count: int) -> Observed:
 
 
 def in_thread(count: int) -> Observed:
-    """Interrupt a thread by exceptions that another one sets."""
+    """Interrupt a thread by exceptions that another thread sets."""
     observed, before = Observed(), context()
     came = threading.Event()
     names = [""]
@@ -398,7 +399,7 @@ def _spin() -> None:
 
 
 def main(kind: str, count: int) -> None:
-    """Interrupt so many times."""
+    """Interrupt ``count`` times, and print the outcome."""
     trace.set_tracer_provider(TracerProvider())
     for work in WORK:
         work(10)

@@ -1,4 +1,4 @@
-"""Hands every value of a list to every door, and prints what it cost the thread of the caller, as JSON.
+"""Passes every value of a list through every door, and prints the cost for the caller's thread as JSON.
 
 Run it as ``python -m tests.unit.remedies.values_program [--times]`` with the remedies in the environment. A cost is the
 number of bytecodes that the package executed in the caller's thread, or with ``--times`` milliseconds of this thread.
@@ -38,7 +38,7 @@ ran: list[str] = []
 
 
 def slow(name: str) -> Callable[..., Any]:
-    """Return a method that is not to be called."""
+    """Return a method that must not be called."""
 
     def method(*_: object, **__: object) -> Any:
         ran.append(name)
@@ -48,7 +48,7 @@ def slow(name: str) -> Callable[..., Any]:
 
 
 def made(base: type, *args: Any) -> Any:
-    """Return an instance of a class of the program's, whose methods are not to be called."""
+    """Return an instance of a class of the program. Its methods must not be called."""
     names = "__len__ __iter__ __eq__ __repr__ __str__ __bool__ __getitem__ __contains__ keys items values __getattr__"
     return type("Made", (base,), {name: slow(f"{base.__name__}.{name}") for name in names.split()})(*args)
 
@@ -83,7 +83,7 @@ class Model(pydantic.BaseModel):
     other: Any = None
 
 
-Pair = namedtuple("Pair", "left right")  # noqa: PYI024 - what old programs have
+Pair = namedtuple("Pair", "left right")  # noqa: PYI024 - as in old programs
 
 
 def itself(make: Callable[[], Any], put: Callable[[Any, Any], None]) -> Any:
@@ -94,7 +94,7 @@ def itself(make: Callable[[], Any], put: Callable[[Any, Any], None]) -> Any:
 
 
 def generator() -> Any:
-    """Yield rows for ever."""
+    """Yield rows forever."""
     while True:
         yield "row"
 
@@ -165,7 +165,7 @@ VALUES: dict[str, Callable[[], Any]] = {
 
 
 def friends(count: int) -> list[Thing]:
-    """Return objects that all have a list of all."""
+    """Return objects that each have a list of all objects."""
     found = [Thing() for _ in range(count)]
     for one in found:
         one.__dict__["friends"] = found
@@ -174,7 +174,7 @@ def friends(count: int) -> list[Thing]:
 
 @agent_otel.tool
 def give(value: Any = None) -> Any:
-    """Return what the program is about to test: the door of a result."""
+    """Return the value under test: the door of a result."""
     return HELD[0] if value is None else "taken"
 
 
@@ -201,7 +201,7 @@ def argument() -> Any:
 
 
 def payload() -> Any:
-    """Report a value as a payload, above the share of its cap from which it is analysed."""
+    """Report a value as a payload that is large enough, for its cap, to be analysed."""
     agent_otel.payload(HELD[0], runtime="own", direction="state", execution="run-1")
     return HELD[0]
 
@@ -216,7 +216,7 @@ DOORS = {"result": result, "summary": summary, "argument": argument, "payload": 
 
 
 def bytecodes(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Call a function, and return how many bytecodes of the package this thread executed, and what it returned."""
+    """Call a function. Return the number of the package's bytecodes that this thread executed, and the result."""
     count = 0
 
     def trace(frame: types.FrameType, event: str, _: Any) -> Any:
@@ -237,7 +237,7 @@ def bytecodes(function: Callable[[], Any]) -> tuple[int, Any]:
 
 
 def milliseconds(function: Callable[[], Any]) -> tuple[float, Any]:
-    """Call a function, and return the time of this thread, and what it returned."""
+    """Call a function. Return the time of this thread in milliseconds, and the result."""
     begun = time.thread_time()
     found = function()
     return round(1_000 * (time.thread_time() - begun), 1), found
@@ -263,7 +263,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    threading.stack_size(512 * 1024 * 1024)  # some Pythons free what is deep by recursion
+    threading.stack_size(512 * 1024 * 1024)  # some versions of Python free deep values by recursion
     sys.setrecursionlimit(10**6)
     thread = threading.Thread(target=main)
     thread.start()

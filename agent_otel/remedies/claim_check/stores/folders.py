@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 #: The sub-folder that the store creates and owns.
 OWN: Final = "agent-otel-claims-v1"
 
-#: Folders of the system, and those in which users and programs have folders of their own.
+#: Folders of the system, and folders that users and programs share.
 _SYSTEM: Final = tuple(
     """
     /bin/ /boot/ /etc/ /lib/ /lib32/ /lib64/ /private/etc/ /proc/ /sbin/ /sys/ /usr/bin/ /usr/lib /usr/sbin/
@@ -67,7 +67,7 @@ def own(given: Path, *, make: bool = False) -> Iterator[int]:
 
 @contextlib.contextmanager
 def inner(parent: int, name: str, *, make: bool = False) -> Iterator[int]:
-    """Open a folder of the store's own in another folder; FileNotFoundError and StoreError as `own`."""
+    """Open one of the store's folders inside another folder. Raises FileNotFoundError and StoreError as `own`."""
     with _closing(_open(parent, name, make=make)) as folder:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
@@ -90,7 +90,7 @@ def names(folder: int) -> list[str]:
 
 
 def open_file(folder: int, name: str) -> int:
-    """Open a file for reading without blocking; FileNotFoundError, and StoreError when it is no regular file."""
+    """Open a file for reading without blocking. Raises FileNotFoundError, or StoreError unless it is a regular file."""
     file = os.open(name, _FILE, dir_fd=folder)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
