@@ -166,7 +166,7 @@ class finishing(functools.partial[object]):  # noqa: N801 - as `suppressed`
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         if error is not None:
             self()
-        self.discard()
+        self.__class__ = _Discarded  # type: ignore[assignment]
 
     def __del__(self) -> None:
         self()

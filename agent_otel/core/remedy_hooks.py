@@ -83,6 +83,7 @@ def result_remedies() -> Any:
         return None
 
 
+@functools.lru_cache(maxsize=1)
 def skips_calls() -> bool:
     """Return true when a limit, the policy or an earlier attempt may answer a call in place of its handler."""
     chosen = settings.current()

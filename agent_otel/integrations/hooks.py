@@ -209,11 +209,13 @@ class _Visit:
         if self._hook.within is not None:
             self._hook.within.enter(self._running)
 
-    @errors.guarded("hook.after")
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
-        self.close()
-        if self._hook.after is not None:
-            self._hook.after(self._invocation, self.value, error)
+        try:
+            self.close()
+            if self._hook.after is not None:
+                self._hook.after(self._invocation, self.value, error)
+        except errors.ours(Exception):
+            errors.report_error("hook.after")
 
     def close(self) -> None:
         """Leave the context; safe to repeat."""
@@ -223,8 +225,10 @@ class _Visit:
 
 def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> bool:
     """Return true when the call has a state, for which ``after`` runs."""
-    with errors.reported("hook.before"):
+    try:
         invocation.state = before(invocation)
+    except errors.ours(Exception):
+        errors.report_error("hook.before")
     return invocation.state is not None
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
     cached = (
-        *(settings.current, remedy_hooks.result_remedies, policy.current, pagination.signer),
+        *(settings.current, remedy_hooks.result_remedies, remedy_hooks.skips_calls, policy.current, pagination.signer),
         *(source.current, backpressure.current, core_backpressure.backpressure, limits.current),
     )
 
