@@ -124,7 +124,7 @@ def _may_return_text(target: Callable[..., Any]) -> bool:
     return name in {"str", "Any", "object", "Optional", "Union", "AnyStr"}
 
 
-def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
+def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C901 - on every call
     """Return a wrapper of the function's kind that measures it: a plain function, but a proxy for a generator."""
     wrapper: Wrapper | None = None
     if inspect.iscoroutinefunction(target):
@@ -133,7 +133,9 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             nonlocal wrapper
             if not env.active:
-                return await _unmeasured(target, None, args, kwargs)
+                if env.refusals or _is_undecided(env.active):
+                    raise ToolDeniedError(_UNDECIDED)
+                return await target(*args, **kwargs)
             if wrapper is None:
                 wrapper = _wrapper(reader, target)
             return await wrapper(target, None, args, kwargs)
@@ -144,7 +146,9 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal wrapper
         if not env.active:
-            return _unmeasured(target, None, args, kwargs)
+            if env.refusals or _is_undecided(env.active):
+                raise ToolDeniedError(_UNDECIDED)
+            return target(*args, **kwargs)
         if wrapper is None:
             wrapper = _wrapper(reader, target)
         return wrapper(target, None, args, kwargs)
@@ -154,6 +158,10 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
 
         return Proxy(target, call)
     return call
+
+
+#: The answer in place of a call on which the policy cannot decide.
+_UNDECIDED = '{"error": "tool_denied", "rule": "unreadable"}'
 
 
 class _Core(NamedTuple):
@@ -187,21 +195,21 @@ def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
 
 
 def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if (refusal := _refusal()) is not None:
-        raise ToolDeniedError(refusal)
+    if env.refusals or _is_undecided(env.active):
+        raise ToolDeniedError(_UNDECIDED)
     return target(*args, **kwargs)
 
 
-def _refusal() -> str | None:
-    """Return a denial if the policy cannot decide about a call, because the core is missing; None if it may run.
+@functools.lru_cache(maxsize=2)
+def _is_undecided(active: bool) -> bool:  # noqa: FBT001 - the key of the cache
+    """Return true where no call may run, because a policy is set and the core that would decide cannot be loaded.
 
-    If the switch is off, only AGENT_OTEL_TOOL_POLICY_STRICT denies the call. Otherwise it is logged.
+    Where the switch is off, calls run, and the log says so once. AGENT_OTEL_TOOL_POLICY_STRICT alone refuses them.
     """
-    if not env.active:
+    if not active:
         env.without_policy(env.OFF_HERE)
-    has_policy = bool(os.environ.get("AGENT_OTEL_TOOL_POLICY"))
-    is_refused = bool(env.refusals) or (env.active and has_policy and _core() is None)
-    return '{"error": "tool_denied", "rule": "unreadable"}' if is_refused else None
+        return bool(env.refusals)
+    return bool(os.environ.get("AGENT_OTEL_TOOL_POLICY")) and _core() is None
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -240,7 +248,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         that does not call this method.
         """
         if self._visit is None:
-            return _refusal()
+            return _UNDECIDED if env.refusals or _is_undecided(env.active) else None
         self._visit.take_turn()
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -248,7 +256,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     async def arefused(self) -> str | None:
         """Do the same as `refused` without blocking the event loop while the call waits or the policy runs."""
         if self._visit is None:
-            return _refusal()
+            return _UNDECIDED if env.refusals or _is_undecided(env.active) else None
         await self._visit.atake_turn()
         answer = await self._visit.askipped(self._invocation)
         return answer if isinstance(answer, str) else None

@@ -30,9 +30,10 @@ def entries() -> list[Integration]:
     collected = []
     for room in (frameworks, model_sdks, runtimes):
         for found in pkgutil.iter_modules(room.__path__, f"{room.__name__}."):
+            adapter = found.name.removeprefix("agent_otel.integrations.")
             for value in vars(importlib.import_module(found.name)).values():
-                if isinstance(value, Integration) and not value.adapter:
-                    value.fill(found.name.removeprefix("agent_otel.integrations."))
+                if isinstance(value, Integration) and value.adapter in {"", adapter}:
+                    value.fill(adapter)
                     collected.append(value)
     return collected
 

@@ -18,6 +18,7 @@ import signal
 import sys
 import threading
 import time
+import types
 import weakref
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -297,8 +298,12 @@ def in_tasks(count: int) -> Observed:
             running.stop()  # otherwise the interrupted task would wait forever
 
         running.set_exception_handler(take)
-        # Python swallows exceptions that are raised in asyncio's weak references to its tasks.
-        sys.unraisablehook = lambda about: None if _is_measured(about.exc_traceback) else taken.append(about)
+        # Python swallows exceptions while it frees an object: a task's weak reference, or a coroutine that was left.
+        sys.unraisablehook = lambda about: (
+            taken.append(about)
+            if not _is_measured(about.exc_traceback) or isinstance(about.object, types.CoroutineType)
+            else None
+        )
         while not fired:
             await asyncio.gather(later(10), later(10))
 
