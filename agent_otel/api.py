@@ -82,13 +82,20 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
         parameters = signatures.parameter_names(target)
         bound = 1 if parameters[:1] in (("self",), ("cls",)) else 0
         names = parameters[bound:]
+        # What is given beyond the other positional parameters is in the one with the star.
+        place = signatures.star_at(target) - bound
         tool_name = str(name or getattr(target, "__name__", type(target).__name__))
+        if inspect.iscoroutinefunction(type(target).__call__):
+            target = target.__call__
 
         def read_call(invocation: Invocation) -> ToolCall:
             args = invocation.args[bound:] if invocation.instance is None else invocation.args
-            given = dict(zip(names, args))  # noqa: B905 - varargs are longer
+            given = dict(zip(names, args[:place]))  # noqa: B905 - fewer than names
+            if len(args) > place:
+                given[names[place]] = args[place:]
             if invocation.kwargs:
-                given.update(invocation.kwargs)
+                # ``**kwargs`` may have the name of a positional parameter.
+                given = {**given, **invocation.kwargs, **given}
             return ToolCall(tool_name, given, None, agent)
 
         replace = _replace if _may_return_text(target) else _replace_in_data
@@ -272,7 +279,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
             return given
         import json  # noqa: PLC0415 - only for injected arguments
 
-        read = json.loads(given) if isinstance(given, str) and given.strip() else given
+        read = json.loads(given.strip() or "{}") if isinstance(given, str) else given
         return {**(read or {}), **self._invocation.kwargs}
 
     def result(self, value: _V) -> _V:

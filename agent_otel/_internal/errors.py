@@ -101,18 +101,17 @@ handler: Callable[[str], None] = _count_and_log
 
 #: Instructions that call nothing and raise nothing. Python runs signal handlers and raises other threads' exceptions
 #: after them, and after calls.
-_PAUSES: Final = frozenset(
-    {"JUMP_ABSOLUTE", "JUMP_BACKWARD", "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_TRUE"}
-)
+_PAUSES: Final = frozenset({"JUMP_ABSOLUTE", "JUMP_BACKWARD"})
 #: Instructions at which Python code itself raises, or at which a caller has thrown an exception into it.
 _RAISES: Final = frozenset(
-    {"JUMP_BACKWARD_NO_INTERRUPT", "RAISE_VARARGS", "RERAISE", "SEND", "THROWN", "YIELD_FROM", "YIELD_VALUE"}
-)
+    {"JUMP_BACKWARD_NO_INTERRUPT", "POP_TOP", "RAISE_VARARGS", "RERAISE", "RETURN_GENERATOR", "SEND", "THROWN"}
+) | {"YIELD_FROM", "YIELD_VALUE"}
 #: Exceptions that functions in C raise without arguments: by class, and by the package of the class.
-_WITHOUT_ARGUMENTS: Final = (StopIteration, StopAsyncIteration, EOFError, MemoryError, RecursionError)
+_WITHOUT_ARGUMENTS: Final = frozenset({StopIteration, StopAsyncIteration, EOFError, MemoryError, RecursionError})
 _PACKAGES_WITHOUT_ARGUMENTS: Final = frozenset({"_queue", "asyncio", "cryptography"})
 _GREENLETS: Final = frozenset({"eventlet", "gevent", "greenlet"})
-_OPTIMIZED, _VARARGS = 1, 4  # flags of a code object: of a function, and of one that takes ``*args``
+#: Flags of a code object: of a function, of one that takes ``*args``, and of generators and coroutines.
+_OPTIMIZED, _VARARGS, _SUSPENDS = 1, 4, 0x20 | 0x80 | 0x200
 #: Bytes of the code that compiled modules put in a traceback for a function of theirs: it only raises.
 _COMPILED = 6
 
@@ -196,26 +195,27 @@ def is_foreign(error: BaseException) -> bool:
 
     The part of the traceback that begins at the block shows it:
 
-    - A signal handler (or a trace function) gets the frame that it interrupts as an argument. It may have been replaced
-      since. Where it has deleted its arguments, it is one of the installed handlers.
+    - A signal handler gets a number and the frame that it interrupts. It may have been replaced since. Where it has
+      changed its arguments, it is one of the installed handlers.
     - An instruction that calls nothing and raises nothing, such as a jump, has raised or has called something.
     - Another thread sets a class. Python makes an instance of it without arguments, and no ``raise`` statement has been
       executed. Functions in C give a reason.
     - A timeout of gevent or eventlet is thrown into the switch between greenlets.
     """
-    before: list[FrameType] = []
-    kind, step, instruction = type(error), traceback_of(error), ""
+    before: set[int] = set()
+    kind, step, frame, instruction = type(error), traceback_of(error), None, ""
     while step is not None:
-        instruction = _instruction(step.tb_frame, step.tb_lasti)
+        frame = step.tb_frame
+        instruction = _instruction(frame, step.tb_lasti)
         if instruction in _PAUSES and not issubclass(kind, RecursionError | MemoryError):
             return True
-        if before and _is_handler(step.tb_frame, before):
+        if before and _is_handler(frame, before):
             return True
-        before.append(step.tb_frame)
+        before.add(id(frame))
         step = step.tb_next
-    if not before or instruction in _RAISES:
+    if frame is None or instruction in _RAISES:
         return False
-    if _package(before[-1].f_globals.get("__name__")) in _GREENLETS:
+    if _package(frame.f_globals.get("__name__")) in _GREENLETS:
         # A socket's own timeout is thrown, too.
         is_of_socket = issubclass(kind, TimeoutError) and arguments_of(error) == ("timed out",)
         return not is_of_socket and _package(_member(kind, "__module__")) not in _GREENLETS
@@ -229,7 +229,7 @@ def _instruction(frame: FrameType, position: int) -> str:
     if not code.co_flags & _OPTIMIZED or (len(bytecode) <= _COMPILED and opname[bytecode[-2]] == "RAISE_VARARGS"):
         return ""
     if position < 0:  # Python 3.10, before the first instruction
-        return "JUMP_ABSOLUTE"
+        return "THROWN" if code.co_flags & _SUSPENDS else "JUMP_ABSOLUTE"
     while opname[bytecode[position]] == "EXTENDED_ARG":
         position += 2
     name, argument = opname[bytecode[position]], bytecode[position + 1]
@@ -238,15 +238,20 @@ def _instruction(frame: FrameType, position: int) -> str:
     return name
 
 
-def _is_handler(frame: FrameType, before: list[FrameType]) -> bool:
+def _is_handler(frame: FrameType, before: set[int]) -> bool:
+    """Return true for a function that Python calls with a frame that it interrupts, one of those before."""
     code = frame.f_code
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & _VARARGS)
     names, values = code.co_varnames[:count], frame.f_locals
+    given: list[object] = []
     for name in names:
         value = values.get(name)
-        if any(each is known for each in (value if type(value) is tuple else (value,)) for known in before):
-            return True
-    return count > 1 and not all(map(values.__contains__, names)) and code in _handlers()
+        given.extend(value if type(value) is tuple else (value,))
+    known = [id(value) in before for value in given]
+    if any(is_next and issubclass(type(value), int) for value, is_next in zip(given, known[1:], strict=False)):
+        return True
+    is_changed = any(known) or not all(map(values.__contains__, names))
+    return len(given) > 1 and is_changed and code in _handlers()
 
 
 def _handlers() -> list[object]:
@@ -266,7 +271,7 @@ def _is_set(kind: type[BaseException], error: BaseException) -> bool:
     module = _member(kind, "__module__")
     file = getattr(sys.modules.get(module) if type(module) is str else None, "__file__", None)
     is_compiled = type(file) is str and file.endswith((".so", ".pyd"))  # such as pydantic's ValidationError
-    if is_compiled or issubclass(kind, _WITHOUT_ARGUMENTS) or _package(module) in _PACKAGES_WITHOUT_ARGUMENTS:
+    if is_compiled or kind in _WITHOUT_ARGUMENTS or _package(module) in _PACKAGES_WITHOUT_ARGUMENTS:
         return False
     made = _member(kind, "__init__")
     if not isinstance(made, FunctionType):

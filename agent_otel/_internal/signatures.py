@@ -54,6 +54,15 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
         return ()
 
 
+def star_at(function: Callable[..., Any]) -> int:
+    """Return the position of the parameter ``*args``; that of no parameter without one."""
+    try:
+        kinds = [parameter.kind for parameter in signature_of(function).parameters.values()]
+        return kinds.index(inspect.Parameter.VAR_POSITIONAL)
+    except ours(Exception):  # as above, or there is none
+        return sys.maxsize
+
+
 # Functions of the program that a setting or a policy names.
 
 

@@ -49,39 +49,18 @@ if TYPE_CHECKING:
         ToolResult,
     )
 
+#: What this module does not define itself.
 __all__ = [
     "StreamVisit",
     "Unrecorded",
     "Visit",
-    "aremedied",
     "as_stream",
-    "askipped",
-    "begin_dialogue",
-    "call_renamed",
     "dialogues",
-    "enter_model",
-    "enter_stream",
     "enter_tool",
-    "execution_named",
-    "handing_back",
-    "handler_deferred",
-    "handler_entered",
-    "handler_left",
-    "handler_raised",
-    "handler_returned",
-    "handler_started",
-    "injected",
-    "injects",
-    "is_made_by_an_agent",
-    "model_announced",
-    "model_answered",
     "muted",
-    "queues_calls",
     "report_integration",
-    "result_delivered",
     "result_remedies",
     "text_bytes",
-    "tool_described",
 ]
 
 

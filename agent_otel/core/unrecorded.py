@@ -164,7 +164,7 @@ def _contains(call: ToolCall, outer: Dispatch) -> bool:
     """Return true when a call has all arguments of another call, and perhaps more, such as defaults."""
     given, wanted = _named(call.arguments), _named(outer.call.arguments)
     wanted = {name: value for name, value in wanted.items() if name not in (outer.injected or {})}
-    if not wanted.keys() <= given.keys():
+    if not wanted.keys() <= given.keys() or (given and not wanted):
         return False
     return digest_arguments({name: given[name] for name in wanted}) == digest_arguments(wanted)
 

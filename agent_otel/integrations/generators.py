@@ -291,6 +291,11 @@ class MeasuredAsyncGenerator(_Measured):
             self._self_abandon()
 
 
+def steps_of(response: Any) -> Any:
+    """Return a response that is a stream, of either kind; None for any other."""
+    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
+
+
 def measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | RunReader, invocation: Invocation) -> Any:
     """Call a generator function, and put the measuring around its generator, of either kind."""
     if isinstance(reader, ModelReader):

@@ -68,6 +68,12 @@ def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> No
     transfer.bytes = size if is_whole else transfer.bytes + size
 
 
+def add_returned(_: Invocation, value: Any, error: BaseException | None) -> None:
+    """Add what a function has returned."""
+    if error is None:
+        add(value)
+
+
 def is_reading() -> bool:
     """Return true while a transfer of what a store returns is open."""
     transfer = open_transfer.get()

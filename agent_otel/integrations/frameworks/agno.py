@@ -366,11 +366,6 @@ def _parts(run: Any) -> dict[str, Any]:
     return {name: known.get(name) for name in ("messages", "tools", "content")}
 
 
-def _encoded(_: Invocation, value: Any, error: BaseException | None) -> None:
-    if error is None:
-        stores.add(value)
-
-
 def _rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
     for _, data in listed(rows) if error is None else ():
         stores.add(data, is_read=True)
@@ -384,6 +379,6 @@ def _runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
 
 saved = Hook(stores.begin, _saved, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
-encoded = Hook(after=_encoded)
+encoded = Hook(after=stores.add_returned)
 rows = Hook(after=_rows)
 runs = Hook(after=_runs)

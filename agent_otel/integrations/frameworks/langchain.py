@@ -232,7 +232,8 @@ def validated(invocation: Invocation) -> Any:
     """Return the arguments as the tool's schema makes them: with defaults, and by the names of the function."""
     parse = invocation.instance._parse_input
     given = (invocation.arg(0, "tool_input"), invocation.kwargs.get("tool_call_id"))
-    return parse(*given[: len(signature_of(parse).parameters)])
+    made = parse(*given[: len(signature_of(parse).parameters)])
+    return dict.fromkeys(list(invocation.instance.args)[:1], made) if is_text(made) else made
 
 
 run = ToolReader(

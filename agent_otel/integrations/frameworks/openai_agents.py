@@ -454,14 +454,9 @@ def _decoded(invocation: Invocation, items: Any, error: BaseException | None) ->
         _read(invocation, items, invocation.state.bytes)
 
 
-def _serialized(_: Invocation, value: Any, error: BaseException | None) -> None:
-    if error is None:
-        stores.add(value)
-
-
 added = Hook(stores.begin, _encoded, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _decoded, within=stores.open_transfer)
-serialized = Hook(after=_serialized)
+serialized = Hook(after=stores.add_returned)
 deserialized = Hook(lambda invocation: stores.add(invocation.arg(0, "item"), is_read=True))
 
 # --- Dapr ------------------------------------------------------------------------------------------------------------

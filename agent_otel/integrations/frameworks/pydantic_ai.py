@@ -138,6 +138,13 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return properties(_validated(invocation).tool.tool_def.parameters_json_schema)
 
 
+def _validated_arguments(invocation: Invocation) -> Any:
+    """Return the validated arguments; where the only one is an object of all that the model sends, its fields too."""
+    made = _validated(invocation).validated_args
+    is_one = len(made) == 1 and not set(made) & set(_parameters(invocation))
+    return {**fields(next(iter(made.values()))), **made} if is_one else made
+
+
 _is_control_flow = raises(*_CONTROL_FLOW)
 raw_execute = ToolReader(
     PRODUCED,
@@ -148,7 +155,7 @@ raw_execute = ToolReader(
     parameters=_parameters,
     inject=_inject,
     is_relayed=True,
-    validated=lambda invocation: _validated(invocation).validated_args,
+    validated=_validated_arguments,
 )
 execute_tool_call = ToolReader(
     HANDED_BACK,

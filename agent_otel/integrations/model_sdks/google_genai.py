@@ -40,7 +40,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.generators import watched
+from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.hooks import Hook, Revising
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.reader_functions import cause_behind, inject_into
@@ -242,10 +242,6 @@ def _plain(value: Any) -> Any:
     return json.loads(body) if type(body) is str and body else value
 
 
-def _stream(response: Any) -> Any:
-    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
-
-
 def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
     """Let the SDK's retries wait for the refusals of all requests as well."""
     wait = arguments.get("wait")
@@ -260,7 +256,7 @@ def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 retries = Revising(_retries)
-exchange = Exchange(_body, _put, _plain, _stream, apart=_apart)
+exchange = Exchange(_body, _put, _plain, steps_of, apart=_apart)
 request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_otel.core.plain import given, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
-from agent_otel.integrations.generators import watched
+from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
@@ -36,16 +36,12 @@ def _request(invocation: Invocation) -> ModelRequest:
     return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(invocation.kwargs))
 
 
-def _stream(response: Any) -> Any:
-    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
-
-
 def _plain(value: Any) -> Any:
     """Return a response, or a chunk of a stream, as dictionaries; the SDK's classes are dictionaries."""
     return json.loads(json.dumps(value))
 
 
-exchange = Exchange(_CHAT.body, _CHAT.put, _plain, _stream, apart=_CHAT.apart)
+exchange = Exchange(_CHAT.body, _CHAT.put, _plain, steps_of, apart=_CHAT.apart)
 request = ModelReader(
     _request,
     openai.usage,

@@ -13,7 +13,7 @@ from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, te
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
-from agent_otel.integrations.generators import watched
+from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -116,11 +116,7 @@ def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocati
     return Invocation(invocation.instance, invocation.args, {**invocation.kwargs, "json": changed})
 
 
-def _stream(response: Any) -> Any:
-    return response if hasattr(type(response), "__next__") or hasattr(type(response), "__anext__") else None
-
-
-exchange = Exchange(_body, _put, plain_model, _stream, apart=_apart)
+exchange = Exchange(_body, _put, plain_model, steps_of, apart=_apart)
 request = ModelReader(
     _request, read_usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

@@ -7,7 +7,18 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_otel._internal.errors import attempt
-from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
+from agent_otel.messages.exchange.base import (
+    CALL,
+    NEUTRAL,
+    TEXT,
+    Answer,
+    Body,
+    Call,
+    Format,
+    Tool,
+    names_of,
+    without_nulls,
+)
 from agent_otel.messages.fields import fields, listed, text
 
 if TYPE_CHECKING:
@@ -18,7 +29,7 @@ if TYPE_CHECKING:
 _OF_THREADS: Final = ("system", "tools")
 
 
-class Anthropic:
+class Anthropic(Format):
     """Anthropic's messages."""
 
     messages: ClassVar[str] = "messages"
@@ -32,10 +43,6 @@ class Anthropic:
     def hides(self, body: Mapping[str, Any]) -> bool:
         """Return True for a thread, which has the messages and whose tools are those of its first request."""
         return _thread(body) == "continue" or (_thread(body) == "create" and bool(listed(body.get("tools"))))
-
-    def fixes(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
-        """Return False: the first request of a thread has the tool."""
-        return False
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a tool in front of a last one that carries a cache point, so that the point stays the last.
@@ -137,7 +144,7 @@ def _parsed(given: str) -> Any:
     return attempt(json.loads, given or "{}", default={})
 
 
-class Bedrock:
+class Bedrock(Format):
     """Bedrock's Converse; an item of a stream is an event's name with its payload."""
 
     messages: ClassVar[str] = "messages"
@@ -145,10 +152,6 @@ class Bedrock:
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there."""
         return name not in names_of(fields(body.get("toolConfig")).get("tools"), "toolSpec")
-
-    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
-        """Return False: a request has all messages that hold results."""
-        return False
 
     def fixes(self, body: Mapping[str, Any]) -> bool:
         """Return True for a prompt at the provider, which has the tools; Converse rejects such a request with tools."""

@@ -61,17 +61,20 @@ class Format(Protocol):
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True when a tool of this name can be offered: the request has none yet and allows tool calls."""
 
-    def hides(self, body: Mapping[str, Any]) -> bool:
+    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most requests are whole
         """Return True when the provider has earlier messages of the conversation, or keeps the tools from now on."""
+        return False
 
-    def fixes(self, body: Mapping[str, Any]) -> bool:
+    def fixes(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - as above
         """Return True when the provider has the tools, and no request can add one to them."""
+        return False
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Return a request that offers one tool more."""
 
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Return a request that allows no tool call, where the format can express that."""
+        return {**body, "tool_choice": "none"}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls that a response makes of the program's tools."""
@@ -85,14 +88,17 @@ class Format(Protocol):
     def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return the response that the items of a stream amount to."""
 
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
         """Return the changed values of an item behind an earlier response; None for an item to leave out.
 
         ``passed`` is the number of output items, or content blocks, of the earlier responses that the consumer got.
+        Without places in its chunks, a format leaves them as they are.
         """
+        return {}
 
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - as above
         """Return the number of output items, or content blocks, that these items of a stream begin."""
+        return 0
 
 
 def without_nulls(value: Mapping[str, Any]) -> Body:

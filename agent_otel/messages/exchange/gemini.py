@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool
+from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, Tool
 from agent_otel.messages.fields import fields, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-class Gemini:
+class Gemini(Format):
     """The body of a request as JSON has it."""
 
     messages: ClassVar[str] = "contents"
@@ -25,10 +25,6 @@ class Gemini:
         places = [place for place, tool in enumerate(map(fields, tools)) if "functionDeclarations" in tool]
         declared = (each for place in places for each in listed(fields(tools[place])["functionDeclarations"]))
         return bool(places or not tools) and all(text(fields(each).get("name")) != name for each in declared)
-
-    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
-        """Return False: what a cache has was there before the first call."""
-        return False
 
     def fixes(self, body: Mapping[str, Any]) -> bool:
         """Return True for a request with a cache, which has the tools; Gemini rejects such a request with tools."""
@@ -73,14 +69,6 @@ class Gemini:
         """Put the parts behind each other."""
         parts = [part for item in items for part in listed(_content(item).get("parts"))]
         return {"candidates": [{"content": {"role": "model", "parts": parts}}]}
-
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of the interface
-        """Leave a chunk as it is: chunks hold no place."""
-        return {}
-
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - of the interface
-        """Return 0: chunks hold no place."""
-        return 0
 
 
 def _content(response: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Tool, names_of, without_nulls
+from agent_otel.messages.exchange.base import (
+    CALL,
+    NEUTRAL,
+    TEXT,
+    Answer,
+    Body,
+    Call,
+    Format,
+    Tool,
+    names_of,
+    without_nulls,
+)
 from agent_otel.messages.fields import fields, is_list, listed, text
 
 if TYPE_CHECKING:
@@ -19,7 +30,7 @@ _GROWING: Final = ("thinking", "text", "signature")
 _OF_BLOCKS: Final = ("content", "thinking_blocks")
 
 
-class Chat:
+class Chat(Format):
     """Chat completions."""
 
     messages: ClassVar[str] = "messages"
@@ -30,22 +41,10 @@ class Chat:
             return False
         return name not in names_of(body.get("tools"), "function")
 
-    def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
-        """Return False: a request has all messages."""
-        return False
-
-    def fixes(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - of the interface
-        """Return False: a request has all tools."""
-        return False
-
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a function to the tools."""
         function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
         return {**body, "tools": [*listed(body.get("tools")), {"type": "function", "function": function}]}
-
-    def closed(self, body: Mapping[str, Any]) -> Body:
-        """Switch tool calls off."""
-        return {**body, "tool_choice": "none"}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls of the first choice."""
@@ -88,14 +87,6 @@ class Chat:
         if calls:
             message["tool_calls"] = list(calls.values())
         return {"choices": [{"message": message}]}
-
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of the interface
-        """Leave a chunk as it is: chunks hold no place."""
-        return {}
-
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - of the interface
-        """Return 0: chunks hold no place."""
-        return 0
 
     @staticmethod
     def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -208,9 +199,7 @@ class Cohere(Chat):
         """Switch tool calls off."""
         return {**body, "tool_choice": "NONE"}
 
-    @staticmethod
-    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
-        return fields(response.get("message"))
+    _message = staticmethod(Ollama._message)  # noqa: SLF001 - of this module
 
 
 _CREATED: Final = ("response.created", "response.in_progress", "response.queued")
@@ -261,7 +250,7 @@ def _is_bare(item: Mapping[str, Any]) -> bool:
     return item.get("type") == "reasoning" and not item.get("encrypted_content")
 
 
-class Responses:
+class Responses(Format):
     """The Responses API."""
 
     messages: ClassVar[str] = "input"
@@ -290,10 +279,6 @@ class Responses:
             "strict": False,
         }
         return {**body, "tools": [*listed(body.get("tools")), function]}
-
-    def closed(self, body: Mapping[str, Any]) -> Body:
-        """Switch tool calls off."""
-        return {**body, "tool_choice": "none"}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls of functions, of custom tools and of the provider's tools that the program runs."""

@@ -107,7 +107,7 @@ class Gate:
                     await _approve(rule.approve, call, run)
             except _DeniedError as denied:
                 denial = self._denial(denied)
-            if not record.is_asked and (denial is None or denial.mode == semconv.MONITOR):
+            if denial is None or denial.mode == semconv.MONITOR:
                 await _inject(rule, call, record, reader, invocation, run)
             if denial is None and reader.validated is not None and (rule.require or rule.forbid):
                 _compare_validated(rule, reader.validated, invocation)
@@ -156,7 +156,11 @@ async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
     rule: Rule, call: DispatchedCall, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run
 ) -> None:
     """Put the injected arguments into the call; raise _DeniedError where that is not possible."""
-    values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
+    if record.is_asked and record.charged_to:  # a further function of the call, which may have lost them
+        known = {*call.arguments, *(reader.parameters(invocation) if reader.parameters else ())}
+        values = {name: value for name, value in (record.charged_to.injected or {}).items() if name in known}
+    else:
+        values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
     # Frameworks show arguments in the messages of their exceptions, by `repr`.
     hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
     if values and (reader.inject is None or reader.inject(invocation, hidden) is False):
@@ -182,8 +186,12 @@ def _workflow() -> str | None:
 def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
     """Return the arguments that the handler is about to get: a middleware may have changed the model's arguments."""
     call = reader.call(invocation)
+    return _readable(None if call is None else call.arguments)
+
+
+def _readable(arguments: object) -> dict[str, Any]:
     try:
-        return read_arguments(None if call is None else call.arguments)
+        return read_arguments(arguments)
     except UnreadableError:
         raise _DeniedError(semconv.RULE_ARGUMENTS) from None
 
@@ -191,10 +199,10 @@ def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
 def _compare_validated(rule: Rule, validated: Callable[[Invocation], object], invocation: Invocation) -> None:
     """Compare what the framework makes of the arguments: aliases, defaults and validators change them."""
     try:
-        arguments = read_arguments(validated(invocation))
+        made = validated(invocation)
     except errors.ours(ValueError):  # the framework refuses them itself; pydantic's looks like one of another thread
         return
-    _compare(rule, arguments)
+    _compare(rule, _readable(made))
 
 
 def _compare(rule: Rule, arguments: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ _TRUE: Final = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
 #: Modules of classes that frameworks make of texts.
 _WRITTEN: Final = frozenset({"datetime", "ipaddress", "pathlib", "uuid", "pydantic.networks"})
+_LISTS: Final = frozenset({list, tuple, set, frozenset})  # what frameworks make of the model's lists
 _DEEPEST: Final = 50
 
 
@@ -79,10 +80,7 @@ def read_arguments(arguments: object) -> dict[str, Any]:
     plain = text(arguments) or ""
     if not plain.strip():
         return {}
-    try:
-        read = json.loads(plain, object_pairs_hook=_object)
-    except ours(ValueError, RecursionError):
-        raise UnreadableError("no JSON object with distinct names") from None
+    read = _parsed(plain)
     if type(read) is not dict:
         raise UnreadableError("no object")
     return read
@@ -107,7 +105,7 @@ def values_at(value: object, path: tuple[str, ...], depth: int = 0, *, coerces: 
         raise UnreadableError("too many levels")
     if not path:
         yield value
-    elif type(value) in (list, tuple):
+    elif type(value) in _LISTS:
         for member in value:  # type: ignore[attr-defined]
             yield from values_at(member, path, depth + 1, coerces=coerces)
     elif coerces and is_text(value):
@@ -151,13 +149,13 @@ def _members(value: object, depth: int = 0) -> Iterator[object]:
     """Yield a value, or the values in a list; an object is one value."""
     if depth > _DEEPEST:
         raise UnreadableError("too many levels")
-    if type(value) in (list, tuple):
+    if type(value) in _LISTS:
         for member in value:  # type: ignore[attr-defined]
             yield from _members(member, depth + 1)
     elif issubclass(type(value), Enum):
         yield value.value  # type: ignore[attr-defined]
     else:
-        yield str(value) if type(value).__module__ in _WRITTEN else value
+        yield str(value) if type(value).__module__.removesuffix("._local") in _WRITTEN else value
 
 
 def _readings(member: object) -> Iterator[object]:
@@ -201,6 +199,6 @@ def _number(written: Any, kind: Callable[[Any], Any] = Decimal) -> Any:
     """Return the number that a text is, exactly; None for none."""
     try:
         number = kind(written)
+        return number if number - number == 0 else None  # not an infinite one
     except ours(ArithmeticError, ValueError):
         return None
-    return number if number - number == 0 else None  # not an infinite one

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from agent_otel.testing.servers.openai import chat_call
 from agent_otel.testing.servers.replies import pieces, usage
 from agent_otel.testing.servers.scripted import Answer, ScriptedServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from agent_otel.testing.servers.replies import ToolCall
     from agent_otel.testing.servers.scripted import Endpoint, Json, Reply
 
 
@@ -45,7 +45,7 @@ def _answer(request: Json, reply: Reply) -> Answer:
         if isinstance(reply, str):
             message["content"] = [{"type": "text", "text": reply}]
         else:
-            message |= {"tool_plan": "", "tool_calls": [_call(call, call.arguments_text) for call in reply]}
+            message |= {"tool_plan": "", "tool_calls": [chat_call(call, call.arguments_text) for call in reply]}
         end = _end(request, reply)
         return Answer(json.dumps({"id": str(uuid4()), "message": message, **end}).encode())
     events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in _events(request, reply))
@@ -57,10 +57,6 @@ def _end(request: Json, reply: Reply) -> Json:
     counts = {"input_tokens": float(read), "output_tokens": float(wrote)}
     reason = "COMPLETE" if isinstance(reply, str) else "TOOL_CALL"
     return {"finish_reason": reason, "usage": {"billed_units": counts, "tokens": counts}}
-
-
-def _call(call: ToolCall, arguments: str) -> Json:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
 def _events(request: Json, reply: Reply) -> Iterator[Json]:
@@ -75,7 +71,7 @@ def _events(request: Json, reply: Reply) -> Iterator[Json]:
         yield event("content-end", 0)
     else:
         for index, call in enumerate(reply):
-            yield event("tool-call-start", index, {"tool_calls": _call(call, "")})
+            yield event("tool-call-start", index, {"tool_calls": chat_call(call, "")})
             for piece in pieces(call.arguments_text):
                 yield event("tool-call-delta", index, {"tool_calls": {"function": {"arguments": piece}}})
             yield event("tool-call-end", index)

@@ -213,7 +213,8 @@ def _chat_usage(request: Json, reply: Reply) -> Json:
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
 
 
-def _chat_call(call: ToolCall, arguments: str) -> Json:
+def chat_call(call: ToolCall, arguments: str) -> Json:
+    """Return a call as a message of a chat has it."""
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
 
 
@@ -223,7 +224,7 @@ def chat_completion(request: Json, reply: Reply) -> Json:
     if isinstance(reply, str):
         message["content"] = reply
     else:
-        message["tool_calls"] = [_chat_call(call, call.arguments_text) for call in reply]
+        message["tool_calls"] = [chat_call(call, call.arguments_text) for call in reply]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}
     return {**_head(request, "chat.completion"), "choices": [choice], "usage": _chat_usage(request, reply)}
 
@@ -241,7 +242,7 @@ def _chat_events(request: Json, reply: Reply, metadata: Json | None = None) -> I
             yield event({"content": piece})
     else:
         for index, call in enumerate(reply):
-            yield event({"tool_calls": [{"index": index, **_chat_call(call, "")}]})
+            yield event({"tool_calls": [{"index": index, **chat_call(call, "")}]})
             for piece in pieces(call.arguments_text):
                 yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     last = {"index": 0, "delta": {}, "finish_reason": _finish_reason(reply)}

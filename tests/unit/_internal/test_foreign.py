@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import json
 import queue
 import signal
@@ -17,7 +18,7 @@ import pytest
 from agent_otel._internal import errors
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 
 class BareError(Exception):
@@ -50,6 +51,27 @@ def _asserts() -> None:
     assert not sys.path
 
 
+def _waits() -> None:
+    waited = True
+    for _ in range(5):
+        while waited:
+            waited = _Hostile()  # type: ignore[assignment]
+
+
+def _paused() -> Generator[int, None, None]:
+    yield 1
+
+
+def _thrown(error: BaseException) -> None:
+    paused = _paused()
+    next(paused)
+    paused.throw(error)
+
+
+def _shows(*_: object) -> None:
+    raise BareError
+
+
 def _deep(depth: int = 0) -> int:
     return _deep(depth + 1)
 
@@ -74,6 +96,12 @@ OURS: tuple[Callable[[], object], ...] = (
     lambda: list(_Hostile()),
     lambda: not _Hostile(),
     lambda: {_Hostile(): 1},
+    lambda: [each for each in [_Hostile()] if each],
+    _waits,
+    lambda: _thrown(ValueError("x")),
+    lambda: _paused().throw(BareError()),
+    lambda: _shows(sys._getframe(), 1),
+    lambda: functools.partial(_shows, "text")(sys._getframe()),
     lambda: asyncio.run(_awaits(BareError())),
     lambda: asyncio.run(asyncio.wait_for(asyncio.sleep(5), 0.001)),
     lambda: pydantic.TypeAdapter(int).validate_python("x"),

@@ -261,6 +261,32 @@ def tenant_of(tenant: str = "") -> str:
     return f"tenant {tenant[:4]}"
 
 
+@agent_otel.tool(name="tenant_of")
+def passing_on(tenant: str = "") -> str:
+    """Pass the call on without the tenant."""
+    return tenant_of()
+
+
+@agent_otel.tool
+def delete_each(first: str, *path: str) -> None:
+    """Note that the handler ran."""
+    ran.append("delete_each")
+
+
+@agent_otel.tool
+def delete_by(path: str, /, **options: str) -> None:
+    """Note that the handler ran."""
+    ran.append("delete_by")
+
+
+class Deleting:
+    """A tool that is an object with an async call."""
+
+    async def __call__(self) -> None:
+        """Note that the handler ran."""
+        ran.append("deleting")
+
+
 def retried_all(function: Callable[[], Any]) -> list[str]:
     """Call a function 50 times."""
     return [str(each) for _ in range(17) for each in retried(function)]
@@ -292,11 +318,16 @@ use_policy({"rules": [{"tools": ["outer"]}, {"tools": "again", "approve": approv
 report["tool called by an approval"] = outcome(lambda: again(0))
 use_policy({"rules": [{"tools": ["*outer"]}, {"tools": "delete", "require": {"path": "/srv/*"}}]})
 report["arguments inside"] = outcome(lambda: outer(lambda: delete("/etc/passwd")))
+use_policy({"rules": [{"tools": "delete_*", "forbid": {"path": "/etc/*"}}]})
+report["the second of many arguments"] = outcome(lambda: delete_each("x", "/srv/x", "/etc/passwd"))
+report["a keyword of the same name"] = outcome(lambda: delete_by("/etc/passwd", path="/srv/x"))
+report["an object with an async call"] = outcome(lambda: asyncio.run(agent_otel.tool(name="delete")(Deleting())()))
+use_policy({"rules": [{"tools": ["*outer"]}, {"tools": "delete", "require": {"path": "/srv/*"}}]})
 report["name of the tool around"] = outcome(lambda: in_block(lambda: delete(path="/etc/passwd")))
 use_policy(
     {"rules": [{"tools": ["*outer"]}, {"tools": "tenant_of", "inject": {"tenant": {"call": lambda _: "acme-s3cret"}}}]}
 )
-report["injected"] = outcome(lambda: outer(lambda: [tenant_of(), tenant_of("evil"), in_pool(tenant_of)]))
+report["injected"] = outcome(lambda: outer(lambda: [tenant_of(), tenant_of("evil"), in_pool(tenant_of), passing_on()]))
 limits = {}
 use_policy({"rules": [{"tools": "*"}]})
 for name, call in LIMITED.items():

@@ -174,4 +174,5 @@ report["a validator, of an agent"] = outcome(lambda: in_node(reader(Changed), {"
 use_policy({"rules": [{"tools": "read", "require": {"path": "/srv/*"}}]})
 report["a validator behind a requirement"] = outcome(lambda: reader(Changed).invoke({"path": "/srv/x"}))
 report["an object around a value"] = outcome(lambda: reader(None).invoke({"path": {"$ne": "/srv/x"}}))
+report["a text that is an object"] = outcome(lambda: reader(None).invoke('{"path": "/srv/x", "a": "; rm"}'))
 print(json.dumps({"cases": report}))

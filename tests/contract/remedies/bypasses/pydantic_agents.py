@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, BaseModel, Field
 from pydantic_ai import Agent
 from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart, ToolReturnPart
 from pydantic_ai.models.function import FunctionModel
@@ -53,6 +53,18 @@ def find(path: Annotated[str, Field(alias="p")] = "") -> str:
     return path
 
 
+class Move(BaseModel):
+    """All arguments of a tool."""
+
+    path: str
+
+
+def move(given: Move) -> str:
+    """Move."""
+    ran.append("move")
+    return given.path
+
+
 def answered(tool: Callable[..., Any], arguments: dict[str, Any]) -> str:
     """Run an agent whose model calls a tool once; return what the model got."""
 
@@ -93,4 +105,7 @@ report["a default"] = outcome(lambda: answered(write, {}))
 use_policy({"rules": [{"tools": ["read"], "require": {"path": "/srv/*"}}]})
 report["a validator behind a requirement"] = outcome(lambda: answered(read, {"path": "/srv/x"}))
 report["an object around a value"] = outcome(lambda: answered(read, {"path": {"$ne": "/srv/x"}}))
-print(json.dumps({"cases": report}))
+use_policy({"rules": [{"tools": ["move"], "require": {"path": "/srv/*"}}]})
+report["an object of all arguments"] = outcome(lambda: answered(move, {"path": "/etc/x"}))
+moved = outcome(lambda: answered(move, {"path": "/srv/x"}))
+print(json.dumps({"cases": report, "allowed": moved[0]}))

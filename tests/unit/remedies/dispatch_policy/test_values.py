@@ -112,12 +112,12 @@ PAIRS: tuple[tuple[str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
     (
         "require",
         "acme",
-        ("acme", ["acme"], ["acme", "acme"], ("acme",), [["acme"]]),
+        ("acme", ["acme"], ["acme", "acme"], ("acme",), [["acme"]], {"acme"}, frozenset({"acme"})),
         (
             *("Acme", "ACME", " acme", "acme ", "acme\n", "acme\0", "\u0430cme", "acme.", "", "evil", "acme/evil"),
             *(None, True, 0, 1.5, b"acme", [], {}, [[]], ["acme", "evil"], ["acme", None], ["acme", {}]),
             *({"$ne": "acme"}, {"owner": "acme"}, {"owner": {"x": "acme"}}, {"acme": "acme"}, [{"x": "acme"}]),
-            *('["acme"]', '"acme"', '{"owner": "acme"}', "YWNtZQ==", "%61cme", object(), {"acme"}, len),
+            *('["acme"]', '"acme"', '{"owner": "acme"}', "YWNtZQ==", "%61cme", object(), {"acme", "evil"}, set(), len),
         ),
     ),
     (
@@ -145,11 +145,27 @@ PAIRS: tuple[tuple[str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
     (
         "forbid",
         "evil",
-        ("good", "evi", "evils", "Evil", "EVIL", "\u0435vil", "ZXZpbA==", "%65vil", "", None, 5, True, [], ["good"]),
+        (
+            "good",
+            "evi",
+            "evils",
+            "Evil",
+            "EVIL",
+            "\u0435vil",
+            "ZXZpbA==",
+            "%65vil",
+            "",
+            None,
+            5,
+            True,
+            [],
+            ["good"],
+            {"good"},
+        ),
         (
             *("evil", " evil", "evil\n", "\tevil ", ["evil"], ["good", "evil"], [["evil"]], ("evil",)),
             *('["evil"]', '"evil"', '["good", "evil"]', ' ["evil"]', {}, {"x": "good"}, {"x": "evil"}, {"evil": 1}),
-            *([{"x": "good"}], object(), b"good", {"good"}, len),
+            *([{"x": "good"}], object(), b"good", {"good", "evil"}, len),
         ),
     ),
     (
@@ -169,7 +185,12 @@ PAIRS: tuple[tuple[str, Any, tuple[Any, ...], tuple[Any, ...]], ...] = (
     ),
     ("forbid", 10**40 + 1, (10**40, 10**40 + 2, 1e40, str(10**40)), (10**40 + 1, str(10**40 + 1), [10**40 + 1])),
     ("forbid", 0.1, (0.2, "0.2", 0, 1, "x", None), (0.1, "0.1", "1e-1", ".1", "0.10000000000000001", [0.1], {})),
-    ("forbid", 0, (1, "1", "x", None, "", "-1", 0.5, True), (0, "0", "0.0", "-0", "0e9", 0.0, -0.0, False, [0], {})),
+    (
+        "forbid",
+        0,
+        (1, "1", "x", None, "", "-1", 0.5, True, "inf", "nan", "sNaN", "1e999999999"),
+        (0, "0", "0.0", "-0", "0e9", 0.0, -0.0, False, [0], {}),
+    ),
     ("forbid", True, (False, 0, "false", "no", "x", None, 2), (True, 1, 1.0, "1", "true", "TRUE", "yes", "on", "t")),
     ("forbid", False, (True, 1, "true", "x", None), (False, 0, 0.0, "0", "false", "No", "off", "F", [False])),
 )
