@@ -140,7 +140,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C90
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             nonlocal wrapper
             if not env.active:
-                if env.refusals or _is_undecided(env.active):
+                if env.refusals:
                     raise ToolDeniedError(_UNDECIDED)
                 return await target(*args, **kwargs)
             if wrapper is None:
@@ -153,7 +153,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C90
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal wrapper
         if not env.active:
-            if env.refusals or _is_undecided(env.active):
+            if env.refusals:
                 raise ToolDeniedError(_UNDECIDED)
             return target(*args, **kwargs)
         if wrapper is None:
@@ -202,21 +202,14 @@ def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
 
 
 def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if env.refusals or _is_undecided(env.active):
+    if _is_undecided():
         raise ToolDeniedError(_UNDECIDED)
     return target(*args, **kwargs)
 
 
-@functools.lru_cache(maxsize=2)
-def _is_undecided(active: bool) -> bool:  # noqa: FBT001 - the key of the cache
-    """Return true where no call may run, because a policy is set and the core that would decide cannot be loaded.
-
-    Where the switch is off, calls run, and the log says so once. AGENT_OTEL_TOOL_POLICY_STRICT alone refuses them.
-    """
-    if not active:
-        env.without_policy(env.OFF_HERE)
-        return bool(env.refusals)
-    return bool(os.environ.get("AGENT_OTEL_TOOL_POLICY")) and _core() is None
+def _is_undecided() -> bool:
+    """Return true where no call may run: a policy is set, and the core that would decide cannot be loaded."""
+    return bool(env.refusals) or (env.active and _core() is None and bool(os.environ.get("AGENT_OTEL_TOOL_POLICY")))
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -255,7 +248,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         that does not call this method.
         """
         if self._visit is None:
-            return _UNDECIDED if env.refusals or _is_undecided(env.active) else None
+            return _UNDECIDED if _is_undecided() else None
         self._visit.take_turn()
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -263,7 +256,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     async def arefused(self) -> str | None:
         """Do the same as `refused` without blocking the event loop while the call waits or the policy runs."""
         if self._visit is None:
-            return _UNDECIDED if env.refusals or _is_undecided(env.active) else None
+            return _UNDECIDED if _is_undecided() else None
         await self._visit.atake_turn()
         answer = await self._visit.askipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -417,6 +410,8 @@ def load() -> None:
     if env.active:
         with fork.loading:
             _core()
+    else:
+        env.without_policy(env.OFF_HERE)
 
 
 load()
