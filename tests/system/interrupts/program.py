@@ -286,6 +286,11 @@ def _is_measured(step: Any) -> bool:
     return False
 
 
+def _take_unraisable(taken: list[object], about: sys.UnraisableHookArgs) -> None:
+    if isinstance(about.object, types.CoroutineType) or not _is_measured(about.exc_traceback):
+        taken.append(about)
+
+
 def in_tasks(count: int) -> Observed:
     """Interrupt tasks of an event loop by signals."""
     observed, before = Observed(), context()
@@ -298,12 +303,6 @@ def in_tasks(count: int) -> Observed:
             running.stop()  # otherwise the interrupted task would wait forever
 
         running.set_exception_handler(take)
-        # Python swallows exceptions while it frees an object: a task's weak reference, or a coroutine that was left.
-        sys.unraisablehook = lambda about: (
-            taken.append(about)
-            if not _is_measured(about.exc_traceback) or isinstance(about.object, types.CoroutineType)
-            else None
-        )
         while not fired:
             await asyncio.gather(later(10), later(10))
 
@@ -311,6 +310,8 @@ def in_tasks(count: int) -> Observed:
         signal.signal(signal.SIGALRM, chance.choice(handlers(chance.choice(KINDS))))
         fired.clear()
         taken: list[object] = []  # by asyncio, as without the package
+        # Python swallows exceptions while it frees an object: a task's weak reference, or a coroutine that was left.
+        sys.unraisablehook = functools.partial(_take_unraisable, taken)
         loop = asyncio.new_event_loop()  # `asyncio.run` would wait for tasks that it lost by an interrupt
         is_raised = False
         try:
