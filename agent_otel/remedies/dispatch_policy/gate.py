@@ -156,14 +156,18 @@ async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
     rule: Rule, call: DispatchedCall, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run
 ) -> None:
     """Put the injected arguments into the call; raise _DeniedError where that is not possible."""
-    if record.is_asked and record.charged_to:  # a further function of the call, which may have lost them
+    first = record.charged_to if record.is_asked else None
+    if first is not None:  # this is a further function of the call, which may have lost the values
         known = {*call.arguments, *(reader.parameters(invocation) if reader.parameters else ())}
-        values = {name: value for name, value in (record.charged_to.injected or {}).items() if name in known}
+        values = {name: value for name, value in (first.injected or {}).items() if name in known}
     else:
         values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
+    record.injected = values
+    missing = {name: value for name, value in values.items() if first is None or call.arguments.get(name) != value}
     # Frameworks show arguments in the messages of their exceptions, by `repr`.
-    hidden = {name: Secret(value) if type(value) is str else value for name, value in values.items()}
-    if values and (reader.inject is None or reader.inject(invocation, hidden) is False):
+    hidden = {name: Secret(value) if type(value) is str else value for name, value in missing.items()}
+    if missing and (reader.inject is None or reader.inject(invocation, hidden) is False):
+        record.injected = None
         adapter = reader.call.__module__
         errors.warn_once(
             f"policy inject {adapter}",
@@ -171,7 +175,6 @@ async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
             f"{adapter.rpartition('.')[2]}; calls that need them are denied.",
         )
         raise _DeniedError(semconv.RULE_INJECT)
-    record.injected = values
 
 
 def _workflow() -> str | None:
