@@ -55,7 +55,7 @@ def parameter_names(function: Callable[..., Any]) -> tuple[str, ...]:
 
 
 def star_at(function: Callable[..., Any]) -> int:
-    """Return the position of the parameter ``*args``; that of no parameter without one."""
+    """Return the position of the parameter ``*args``. Without one, return a position that no argument has."""
     try:
         kinds = [parameter.kind for parameter in signature_of(function).parameters.values()]
         return kinds.index(inspect.Parameter.VAR_POSITIONAL)

@@ -69,7 +69,7 @@ def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> No
 
 
 def add_returned(_: Invocation, value: Any, error: BaseException | None) -> None:
-    """Add what a function has returned."""
+    """Add the returned value of a function."""
     if error is None:
         add(value)
 
