@@ -37,11 +37,8 @@ LAYOUT = (
 ALLOWED: dict[str, tuple[str, ...]] = {
     "semconv": ("_internal",),
     "_internal": (),
-    "measure": ("_internal",),
-    "messages": (
-        "_internal",
-        "measure",
-    ),  # object_kinds alone: values that can be read without running code
+    "measure": ("_internal", "messages"),  # the names of ids of calls
+    "messages": ("_internal",),
     "_bootstrap": ("_internal", "core", "integrations", "telemetry", "settings"),
     "settings": ("_internal", "semconv", "caps"),
     "caps": ("_internal",),

@@ -15,9 +15,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
+from agent_otel._internal.object_kinds import declared
 from agent_otel.core.field_words import is_field
 from agent_otel.measure.breakdown.paths import ANY, OTHER
-from agent_otel.measure.object_kinds import declared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.failures import cause_of, context_of, is_raised_within, text_of, traceback_of
-from agent_otel.measure.object_kinds import (
+from agent_otel._internal.object_kinds import (
     attributes,
     class_of,
     dictionaries,
@@ -26,7 +26,7 @@ from agent_otel.measure.object_kinds import (
     number,
     sole,
 )
-from agent_otel.measure.object_kinds import plain_text as text
+from agent_otel._internal.object_kinds import plain_text as text
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ import threading
 from typing import Any, Final
 
 from agent_otel._internal import fork
-from agent_otel.measure.object_kinds import fields
+from agent_otel._internal.object_kinds import fields
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation.paging import SELF_DESCRIBING, named
 

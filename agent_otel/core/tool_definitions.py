@@ -15,13 +15,13 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import fork
+from agent_otel._internal.object_kinds import declare
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
 from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.request_parts import of_kind, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
-from agent_otel.measure.object_kinds import declare
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry.foreign_spans import add_event
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.object_kinds import RECORD, shape_of
 from agent_otel._internal.patterns import pattern
 from agent_otel.core.plain import fields, given, listed, text
-from agent_otel.measure.object_kinds import RECORD, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,9 +9,9 @@ from itertools import chain, islice
 from json import encoder as json_encoder
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import attempt, ours
-from agent_otel.measure import object_kinds
-from agent_otel.measure.object_kinds import shape_of
+from agent_otel._internal.object_kinds import shape_of
 from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes
 

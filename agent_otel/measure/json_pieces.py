@@ -16,15 +16,15 @@ from gc import is_tracked
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
-from agent_otel.measure import object_kinds
-from agent_otel.measure.object_kinds import elements, shape_of
+from agent_otel._internal.object_kinds import elements, shape_of
 from agent_otel.measure.plain_size import values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from agent_otel.measure.object_kinds import Shape
+    from agent_otel._internal.object_kinds import Shape
 
 CALLER_STEPS: Final = 100_000
 """Steps of a walk in the thread of a tool call: at most 30 ms."""

@@ -14,8 +14,8 @@ from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import LABEL, shape_of
 from agent_otel.measure.json_text import floats_bytes, ints_bytes, texts_bytes
-from agent_otel.measure.object_kinds import LABEL, shape_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import plain_text
 from agent_otel.measure.json_pieces import pieces
-from agent_otel.measure.object_kinds import plain_text
 
 #: Characters of a name on an attribute.
 LONGEST_NAME: Final = 256

@@ -8,10 +8,10 @@ from itertools import islice
 from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
+from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
-from agent_otel.measure import object_kinds
+from agent_otel._internal.object_kinds import fields, shape_of
 from agent_otel.measure.json_text import SHORT, floats_bytes, quoted_bytes, texts_bytes
-from agent_otel.measure.object_kinds import fields, shape_of
 from agent_otel.measure.plain_size import plain_size
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from agent_otel.measure.object_kinds import fields
+from agent_otel._internal.object_kinds import fields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

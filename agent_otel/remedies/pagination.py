@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict, 
 from agent_otel import settings
 from agent_otel._internal import signatures
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import tool_visit
-from agent_otel.measure.object_kinds import is_named
 from agent_otel.remedies.claim_check.references import Signer
 
 if TYPE_CHECKING:

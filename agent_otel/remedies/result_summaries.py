@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from agent_otel.measure.object_kinds import class_of, elements, is_dict, is_empty, plain_text, shape_of
+from agent_otel._internal.object_kinds import class_of, elements, is_dict, is_empty, plain_text, shape_of
 from agent_otel.measure.preview import LONGEST_NAME, preview
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import size_up_to

@@ -7,8 +7,9 @@ from itertools import chain, islice
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
-from agent_otel.measure import object_kinds
+from agent_otel._internal.object_kinds import shape_of
 from agent_otel.measure.breakdown.accumulator import Spot, Tally
 from agent_otel.measure.breakdown.duplicates import Fingerprint
 from agent_otel.measure.breakdown.json_reader import STEPS, Reader
@@ -16,7 +17,6 @@ from agent_otel.measure.breakdown.json_window import MALFORMED, WINDOW, Window, 
 from agent_otel.measure.breakdown.paths import OTHER, largest
 from agent_otel.measure.breakdown.unread import Unread
 from agent_otel.measure.json_text import quoted_bytes
-from agent_otel.measure.object_kinds import shape_of
 from agent_otel.measure.size import json_size, text_bytes
 
 if TYPE_CHECKING:

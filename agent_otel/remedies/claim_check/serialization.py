@@ -6,9 +6,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import is_text, plain_text
 from agent_otel.core.captured_content import without
 from agent_otel.measure.json_pieces import CALLER_STEPS, WORKER_STEPS, BudgetError, pieces
-from agent_otel.measure.object_kinds import is_text, plain_text
 from agent_otel.measure.size import Size, block_text, text_bytes
 
 if TYPE_CHECKING:
