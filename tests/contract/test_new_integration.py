@@ -80,7 +80,7 @@ def test_the_contract_names_what_is_left_to_write(copy: Path) -> None:
     assert written.splitlines()[:4] == [ADAPTER, AGENT, CLASS, "tests/environments.toml"]
     check(copy)
     assert next_to_write(copy).startswith(f"{ADAPTER}: name the function of haystack that is around the handler")
-    fill(copy / ADAPTER, '"unwritten", Wrap("unwritten"', '"haystack.tools.tool", Wrap("Tool.invoke"')
+    fill(copy / ADAPTER, '"unwritten", tool="unwritten"', '"haystack.tools.tool", tool="Tool.invoke"')
     assert next_to_write(copy).startswith(f"{ADAPTER}: haystack wraps haystack.tools.tool:Tool.invoke, and its class")
     fill(copy / CLASS, "unwritten:unwritten", "haystack.tools.tool:Tool.invoke")
     assert next_to_write(copy).startswith("run scripts/generate")

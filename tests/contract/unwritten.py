@@ -8,8 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap.trigger_modules import watched
-from agent_otel.integrations.registry import collection
-from tests import environments
+from tests import environments, integration_table
 from tests.environments import ROOT
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def _missing(contract: type[Contract]) -> Iterator[str]:
 
 
 def _unregistered(name: str, targets: list[str]) -> Iterator[str]:
-    integration = next((entry for entry in collection.entries() if entry.name == name), None)
+    integration = next((entry for entry in integration_table.entries() if entry.name == name), None)
     if integration is None:
         yield f"agent_otel/integrations/: add an adapter with an Integration named {name}"
         return
@@ -67,7 +66,7 @@ def _unregistered(name: str, targets: list[str]) -> Iterator[str]:
 
 def _unread(site: Site) -> Iterator[str]:
     """Yield what a site is lacking: the import hook's knowledge of its modules, and the readers."""
-    known = set(watched({entry.setting: "1" for entry in collection.entries()}))
+    known = set(watched({entry.setting: "1" for entry in integration_table.entries()}))
     for candidate in site.candidates:
         if candidate.module not in known and not site.beside:
             yield f"run scripts/generate: interpreter start does not wait for {candidate.module} yet"

@@ -28,7 +28,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.reader_functions import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ ENTRY = Integration(
     tested="1.2",
     uncovered="tools that the provider runs (`ag2.tools.builtin`) or the program's client",
     sites=(
-        Candidate("ag2.tools.final.function_tool", Wrap("FunctionTool.__call__", "tool")),
-        Candidate("ag2.tools.toolkits.mcp_server.toolkit", Wrap("_MCPProxyTool.__call__", "tool")),
+        Candidate("ag2.tools.final.function_tool", tool="FunctionTool.__call__"),
+        Candidate("ag2.tools.toolkits.mcp_server.toolkit", tool="_MCPProxyTool.__call__"),
         # The shell of Anthropic's models, whose commands run here.
-        Candidate("ag2.tools.builtin.anthropic_bash", Wrap("AnthropicBashTool.__call__", "tool")),
-        Candidate("ag2.tools.executor", Wrap("_execute_call", "execute")),
+        Candidate("ag2.tools.builtin.anthropic_bash", tool="AnthropicBashTool.__call__"),
+        Candidate("ag2.tools.executor", execute="_execute_call"),
         Candidate(  # all ways to run an agent pass both
-            "ag2.agent", Wrap("Agent._turn_scope", "agent_run"), Wrap("Agent._drive_scope", "scope")
+            "ag2.agent", agent_run="Agent._turn_scope", scope="Agent._drive_scope"
         ),
     ),
 )

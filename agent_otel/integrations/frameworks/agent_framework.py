@@ -30,7 +30,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations.generators import closing
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.reader_functions import inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -47,16 +47,10 @@ ENTRY = Integration(
     "declarative workflow calls itself (`InvokeFunctionTool`)",
     sites=(
         Candidate(
-            "agent_framework._tools",
-            Wrap("FunctionTool._invoke_function", "invoke"),
-            Wrap("_auto_invoke_function", "auto_invoke"),
+            "agent_framework._tools", invoke="FunctionTool._invoke_function", auto_invoke="_auto_invoke_function"
         ),
-        Candidate(
-            "agent_framework._agents",
-            Wrap("Agent.run", "agent_run"),
-            Wrap("RawAgent.run", "naming"),
-        ),
-        Candidate("agent_framework._workflows._workflow", Wrap("Workflow.run", "workflow_run")),
+        Candidate("agent_framework._agents", agent_run="Agent.run", naming="RawAgent.run"),
+        Candidate("agent_framework._workflows._workflow", workflow_run="Workflow.run"),
     ),
 )
 

@@ -25,7 +25,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -41,14 +41,13 @@ ENTRY = Integration(
     uncovered="tools that the program executes outside of the agent (`is_external_tool`); realtime agents and agents "
     "over A2A; the exception's class of a tool that raises in a generator; `agentscope` 1",
     sites=(
-        Candidate("agentscope.tool._toolkit", Wrap("Toolkit.call_tool", "tool")),
-        Candidate("agentscope.tool._adapters", Wrap("FunctionTool.call", "calling"), Wrap("MCPTool.call", "calling")),
+        Candidate("agentscope.tool._toolkit", tool="Toolkit.call_tool"),
+        Candidate("agentscope.tool._adapters", calling="FunctionTool.call MCPTool.call"),
         Candidate(
             "agentscope.agent._agent",
-            Wrap("Agent._execute_tool_call", "execute"),
-            Wrap("Agent._save_to_context", "saving"),
-            Wrap("Agent.reply", "agent_run"),
-            Wrap("Agent.reply_stream", "agent_run"),
+            execute="Agent._execute_tool_call",
+            saving="Agent._save_to_context",
+            agent_run="Agent.reply Agent.reply_stream",
         ),
     ),
 )

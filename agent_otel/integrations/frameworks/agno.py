@@ -32,7 +32,7 @@ from agent_otel.integrations.frameworks.offloaders import of_agno
 from agent_otel.integrations.hooks import Door, Hook, Injecting
 from agent_otel.integrations.left_results import AroundVisit
 from agent_otel.integrations.reader_functions import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -42,23 +42,10 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
-IDS = Site(
-    Candidate("agno.utils.message", Wrap("reformat_tool_call_ids", "reformatted")),
-    minimum="2.6",
-)
-
 _FUNCTION = "agno.tools.function"
-_BESIDE = (Wrap("log_exception", "logged"), Wrap("FunctionCall._build_entrypoint_args", "building"))
-# OpenTelemetry's instrumentor leaves `execute` alone where another package has wrapped it.
-CALLS = Site(
-    Candidate(_FUNCTION, Wrap("FunctionCall._execute", "execute"), Wrap("FunctionCall._aexecute", "execute"), *_BESIDE),
-    Candidate(_FUNCTION, Wrap("FunctionCall.execute", "execute"), Wrap("FunctionCall.aexecute", "execute"), *_BESIDE),
-)
+_BESIDE = {"logged": "log_exception", "building": "FunctionCall._build_entrypoint_args"}
 # The functions behind a run and behind its continuation, inside of the methods that other instrumentations wrap.
-_BEHIND = tuple(
-    Wrap(target, "dispatched")
-    for target in ("run_dispatch", "arun_dispatch", "continue_run_dispatch", "acontinue_run_dispatch")
-)
+_BEHIND = "run_dispatch arun_dispatch continue_run_dispatch acontinue_run_dispatch"
 _SINCE = "3.1"
 
 # Agno: sessions that ``SqliteDb`` and ``AsyncSqliteDb`` keep. Each run is a row that is appended, and the next run of
@@ -66,32 +53,10 @@ _SINCE = "3.1"
 
 
 def _database(module: str, name: str) -> Site:
-    methods = (
-        ("upsert_run", "saved"),
-        ("get_session", "read"),
-        ("_get_session_run_rows", "rows"),
-        ("_get_session_runs_data", "runs"),
-    )
-    wraps = (Wrap(f"{name}.{method}", hook) for method, hook in methods)
-    return Site(Candidate(f"agno.db.sqlite.{module}", *wraps), minimum=_SINCE)
-
-
-SESSIONS = (
-    Site(Candidate("agno.db.utils", Wrap("json_serializer", "encoded")), minimum=_SINCE),
-    _database("sqlite", "SqliteDb"),
-    _database("async_sqlite", "AsyncSqliteDb"),
-)
-RUNS_AND_SESSIONS = (
-    Site(
-        Candidate("agno.agent._run", *_BEHIND),
-        Candidate("agno.agent.agent", Wrap("Agent.run", "run"), Wrap("Agent.arun", "run")),
-    ),
-    Site(
-        Candidate("agno.team._run", *_BEHIND),
-        Candidate("agno.team.team", Wrap("Team.run", "run"), Wrap("Team.arun", "run")),
-    ),
-    *SESSIONS,
-)
+    rows = {"rows": "_get_session_run_rows", "runs": "_get_session_runs_data"}
+    methods = {"saved": "upsert_run", "read": "get_session", **rows}
+    readers = {reader: f"{name}.{method}" for reader, method in methods.items()}
+    return Site(Candidate(f"agno.db.sqlite.{module}", **readers), minimum=_SINCE)
 
 
 ENTRY = Integration(
@@ -101,11 +66,22 @@ ENTRY = Integration(
     tested="2.3 and 3.1",
     uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and those before 3.1",
     sites=(
-        CALLS,
-        *RUNS_AND_SESSIONS,
-        IDS,
+        # OpenTelemetry's instrumentor leaves `execute` alone where another package has wrapped it.
+        Site(
+            Candidate(_FUNCTION, execute="FunctionCall._execute FunctionCall._aexecute", **_BESIDE),
+            Candidate(_FUNCTION, execute="FunctionCall.execute FunctionCall.aexecute", **_BESIDE),
+        ),
+        Site(
+            Candidate("agno.agent._run", dispatched=_BEHIND),
+            Candidate("agno.agent.agent", run="Agent.run Agent.arun"),
+        ),
+        Site(Candidate("agno.team._run", dispatched=_BEHIND), Candidate("agno.team.team", run="Team.run Team.arun")),
+        Site(Candidate("agno.db.utils", encoded="json_serializer"), minimum=_SINCE),
+        _database("sqlite", "SqliteDb"),
+        _database("async_sqlite", "AsyncSqliteDb"),
+        Site(Candidate("agno.utils.message", reformatted="reformat_tool_call_ids"), minimum="2.6"),
         # The items of generator tools.
-        Candidate("agno.models.base", Wrap("Model.create_function_call_result", "message")),
+        Candidate("agno.models.base", message="Model.create_function_call_result"),
     ),
 )
 

@@ -26,7 +26,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.reader_functions import raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -43,23 +43,16 @@ ENTRY = Integration(
     "have no tools",
     packages=("autogen_core", "autogen_agentchat"),
     sites=(
-        Candidate(
-            "autogen_core.tools._base", Wrap("BaseTool.__init__", "tools"), Wrap("BaseTool.run_json", "validating")
-        ),
+        Candidate("autogen_core.tools._base", tools="BaseTool.__init__", validating="BaseTool.run_json"),
         Candidate(
             "autogen_agentchat.agents._assistant_agent",
-            Wrap("AssistantAgent._execute_tool_call", "execute"),
-            Wrap("AssistantAgent.__init__", "workbenches"),
+            execute="AssistantAgent._execute_tool_call",
+            workbenches="AssistantAgent.__init__",
         ),
-        Candidate(
-            "autogen_agentchat.agents._base_chat_agent",
-            Wrap("BaseChatAgent.run", "agent_run"),
-            Wrap("BaseChatAgent.run_stream", "agent_run"),
-        ),
+        Candidate("autogen_agentchat.agents._base_chat_agent", agent_run="BaseChatAgent.run BaseChatAgent.run_stream"),
         Candidate(
             "autogen_agentchat.teams._group_chat._base_group_chat",
-            Wrap("BaseGroupChat.run", "team_run"),
-            Wrap("BaseGroupChat.run_stream", "team_run"),
+            team_run="BaseGroupChat.run BaseGroupChat.run_stream",
         ),
     ),
 )

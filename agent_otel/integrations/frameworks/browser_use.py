@@ -20,7 +20,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.reader_functions import inject_into
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ ENTRY = Integration(
     "the calls of an agent that an action runs (they are part of the action's call); agents in its cloud; "
     "agents of `browser_use.beta`, whose actions a program of its own runs",
     sites=(
-        Candidate("browser_use.tools.registry.service", Wrap("Registry.execute_action", "action")),
-        Candidate("browser_use.tools.service", Wrap("Tools.act", "act")),
-        Candidate("browser_use.agent.service", Wrap("Agent.run", "agent_run")),
+        Candidate("browser_use.tools.registry.service", action="Registry.execute_action"),
+        Candidate("browser_use.tools.service", act="Tools.act"),
+        Candidate("browser_use.agent.service", agent_run="Agent.run"),
     ),
 )
 

@@ -27,7 +27,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import wrappers
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import inject_by_name
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,23 +45,17 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "camel.toolkits.function_tool",
-            Wrap("FunctionTool.__call__", "tool"),
-            Wrap("FunctionTool.async_call", "tool"),
-            Wrap("FunctionTool.__init__", "making"),
+            tool="FunctionTool.__call__ FunctionTool.async_call",
+            making="FunctionTool.__init__",
         ),
         # The threads in which async steps run sync tools.
-        Candidate("camel.toolkits.function_tool", Wrap("_SYNC_TOOL_EXECUTOR.submit", "submitting")),
+        Candidate("camel.toolkits.function_tool", submitting="_SYNC_TOOL_EXECUTOR.submit"),
         Candidate(
             "camel.agents.chat_agent",
-            Wrap("ChatAgent._execute_tool", "execute"),
-            Wrap("ChatAgent._aexecute_tool", "execute"),
-            Wrap("ChatAgent._execute_tool_from_stream_data", "execute_streamed"),
-            Wrap("ChatAgent._aexecute_tool_from_stream_data", "execute_streamed"),
-            Wrap("ChatAgent.update_memory", "remembering"),
-            Wrap("ChatAgent._step_impl", "agent_run"),
-            Wrap("ChatAgent._astep_non_streaming_task", "agent_run"),
-            Wrap("ChatAgent._stream", "agent_run"),
-            Wrap("ChatAgent._astream", "agent_run"),
+            execute="ChatAgent._execute_tool ChatAgent._aexecute_tool",
+            execute_streamed="ChatAgent._execute_tool_from_stream_data ChatAgent._aexecute_tool_from_stream_data",
+            remembering="ChatAgent.update_memory",
+            agent_run="ChatAgent._step_impl ChatAgent._astep_non_streaming_task ChatAgent._stream ChatAgent._astream",
         ),
     ),
 )

@@ -14,7 +14,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ ENTRY = Integration(
         "program cut it: only what the model got is known"
     ),
     sites=(
-        Candidate("claude_agent_sdk._internal.query", Wrap("Query._handle_sdk_mcp_request", "request")),
-        Candidate("claude_agent_sdk._internal.query", Wrap("Query._read_messages", "agent_run")),
-        Candidate("claude_agent_sdk._internal.message_parser", Wrap("parse_message", "parsing")),
+        Candidate("claude_agent_sdk._internal.query", request="Query._handle_sdk_mcp_request"),
+        Candidate("claude_agent_sdk._internal.query", agent_run="Query._read_messages"),
+        Candidate("claude_agent_sdk._internal.message_parser", parsing="parse_message"),
         # The same function under the name by which it was imported; it is wrapped by now, unless activation was late.
-        Candidate("claude_agent_sdk._internal.client", Wrap("parse_message", "parsing")),
+        Candidate("claude_agent_sdk._internal.client", parsing="parse_message"),
     ),
 )
 

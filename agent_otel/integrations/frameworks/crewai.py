@@ -38,7 +38,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import inject_by_name, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
-_CALL = Wrap("AgentExecutor._execute_single_native_tool_call", "native")  # in another package up to 1.15.25
+_CALL = "AgentExecutor._execute_single_native_tool_call"  # in another package up to 1.15.25
 ENTRY = Integration(
     "crewai",
     distribution="crewai",
@@ -55,28 +55,22 @@ ENTRY = Integration(
     uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew; functions that "
     "a model of LiteLLM calls (`available_functions`)",
     sites=(
-        Site(Candidate("crewai.agents.agent_executor", _CALL), Candidate("crewai.experimental.agent_executor", _CALL)),
-        Candidate("crewai.agents.step_executor", Wrap("execute_single_native_tool_call", "step")),
-        Candidate(
-            "crewai.tools.base_tool",
-            *(Wrap(target, "run") for target in ("Tool.run", "BaseTool.run", "Tool.arun", "BaseTool.arun")),
+        Site(
+            Candidate("crewai.agents.agent_executor", native=_CALL),
+            Candidate("crewai.experimental.agent_executor", native=_CALL),
         ),
+        Candidate("crewai.agents.step_executor", step="execute_single_native_tool_call"),
+        Candidate("crewai.tools.base_tool", run="Tool.run BaseTool.run Tool.arun BaseTool.arun"),
         # Where the model writes its tool calls as text.
-        Candidate("crewai.tools.tool_usage", Wrap("ToolUsage.use", "use"), Wrap("ToolUsage.ause", "use")),
-        Candidate(
-            "crewai.tools.structured_tool",
-            Wrap("CrewStructuredTool.invoke", "invoke"),
-            Wrap("CrewStructuredTool.ainvoke", "invoke"),
-        ),
+        Candidate("crewai.tools.tool_usage", use="ToolUsage.use ToolUsage.ause"),
+        Candidate("crewai.tools.structured_tool", invoke="CrewStructuredTool.invoke CrewStructuredTool.ainvoke"),
         # Functions that a program passes to the model itself, which calls them.
         Candidate(
-            "crewai.llms.base_llm",
-            Wrap("BaseLLM._handle_tool_execution", "function"),
-            Wrap("BaseLLM._emit_call_failed_event", "failing"),
+            "crewai.llms.base_llm", function="BaseLLM._handle_tool_execution", failing="BaseLLM._emit_call_failed_event"
         ),
-        Candidate("crewai.crew", Wrap("Crew.kickoff", "crew_run"), Wrap("Crew.akickoff", "crew_run")),
-        Candidate("crewai.flow.runtime", Wrap("Flow.kickoff", "flow_run"), Wrap("Flow.kickoff_async", "flow_run")),
-        Candidate("crewai.agent.core", Wrap("Agent.kickoff", "agent_run"), Wrap("Agent.akickoff", "agent_run")),
+        Candidate("crewai.crew", crew_run="Crew.kickoff Crew.akickoff"),
+        Candidate("crewai.flow.runtime", flow_run="Flow.kickoff Flow.kickoff_async"),
+        Candidate("crewai.agent.core", agent_run="Agent.kickoff Agent.akickoff"),
     ),
 )
 

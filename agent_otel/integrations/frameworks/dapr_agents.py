@@ -22,7 +22,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import inject_by_name
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE, TOOL_ERROR
 
@@ -33,15 +33,13 @@ ENTRY = Integration(
     tested="1.0.9, the agent against a stand-in for daprd",
     uncovered="tools that are handed the workflow itself: they run in workflow code",
     sites=(
-        Candidate("dapr_agents.agents.durable", Wrap("DurableAgent.run_tool", "activity")),
+        Candidate("dapr_agents.agents.durable", activity="DurableAgent.run_tool"),
         Candidate(
             "dapr_agents.tool.executor",
-            Wrap("AgentToolExecutor.run_tool", "run_tool"),
-            Wrap("AgentTool._log_and_raise_error", "wrapping_error"),
+            run_tool="AgentToolExecutor.run_tool",
+            wrapping_error="AgentTool._log_and_raise_error",
         ),
-        Site(
-            Candidate("dapr_agents.storage.daprstores.statestore", Wrap("DaprStateStore.save_state", "saved")),
-        ),
+        Candidate("dapr_agents.storage.daprstores.statestore", saved="DaprStateStore.save_state"),
     ),
 )
 

@@ -37,15 +37,13 @@ from agent_otel.core.types import (
 from agent_otel.integrations.hooks import Door, Hook
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
 
-CALLS = Site(
-    Candidate("dspy.adapters.types.tool", Wrap("ToolCalls.ToolCall.execute", "execute")),
-)
+CALLS = Candidate("dspy.adapters.types.tool", execute="ToolCalls.ToolCall.execute")
 
 ENTRY = Integration(
     "dspy",
@@ -55,35 +53,23 @@ ENTRY = Integration(
     uncovered="ids of an agent's calls; the calls of an agent that a plain function runs (they are part of the "
     "function's call); the functions that the code of a `CodeAct` calls, of which its sandbox has copies",
     sites=(
-        Candidate("dspy.adapters.types.tool", Wrap("Tool.__call__", "tool"), Wrap("Tool.acall", "tool")),
+        Candidate("dspy.adapters.types.tool", tool="Tool.__call__ Tool.acall"),
         CALLS,
+        Candidate("dspy.predict.react", agent_run="ReAct.forward ReAct.aforward", formatting="format_error_for_lm"),
         Candidate(
-            "dspy.predict.react",
-            Wrap("ReAct.forward", "agent_run"),
-            Wrap("ReAct.aforward", "agent_run"),
-            Wrap("format_error_for_lm", "formatting"),
-        ),
-        Candidate(
-            "dspy.predict.react_v2",
-            Wrap("ReActV2.forward", "agent_run"),
-            Wrap("ReActV2.aforward", "agent_run"),
-            Wrap("format_error_for_lm", "formatting"),
+            "dspy.predict.react_v2", agent_run="ReActV2.forward ReActV2.aforward", formatting="format_error_for_lm"
         ),
         # Agents that write code.
-        Candidate("dspy.predict.rlm", Wrap("RLM.forward", "agent_run"), Wrap("RLM.aforward", "agent_run")),
-        Candidate("dspy.predict.code_act", Wrap("CodeAct.forward", "agent_run")),
-        Candidate("dspy.clients.base_lm", Wrap("BaseLM.__call__", "request"), Wrap("BaseLM.acall", "request")),
-        Candidate("dspy.clients.execution", Wrap("_cached", "cached")),
-        Site(
-            Candidate(
-                "dspy.predict.react",
-                Wrap("ReAct._call_with_potential_trajectory_truncation", "step"),
-                Wrap("ReAct._async_call_with_potential_trajectory_truncation", "step"),
-            ),
+        Candidate("dspy.predict.rlm", agent_run="RLM.forward RLM.aforward"),
+        Candidate("dspy.predict.code_act", agent_run="CodeAct.forward"),
+        Candidate("dspy.clients.base_lm", request="BaseLM.__call__ BaseLM.acall"),
+        Candidate("dspy.clients.execution", cached="_cached"),
+        Candidate(
+            "dspy.predict.react",
+            step="ReAct._call_with_potential_trajectory_truncation "
+            "ReAct._async_call_with_potential_trajectory_truncation",
         ),
-        Site(
-            Candidate("dspy.predict.predict", Wrap("Predict.__call__", "predict"), Wrap("Predict.acall", "predict")),
-        ),
+        Candidate("dspy.predict.predict", predict="Predict.__call__ Predict.acall"),
     ),
 )
 

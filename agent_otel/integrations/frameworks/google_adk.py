@@ -31,7 +31,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Family, Hook, Passing
 from agent_otel.integrations.reader_functions import inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -42,39 +42,39 @@ SESSIONS = (
     Site(
         Candidate(
             "google.adk.sessions.database_session_service",
-            Wrap("DatabaseSessionService.append_event", "appended"),
-            Wrap("DatabaseSessionService.get_session", "read"),
+            appended="DatabaseSessionService.append_event",
+            read="DatabaseSessionService.get_session",
         ),
         minimum="2.10",
     ),
     Site(
         Candidate(
             "google.adk.sessions.sqlite_session_service",
-            Wrap("SqliteSessionService.append_event", "appended"),
-            Wrap("SqliteSessionService.get_session", "read"),
-            Wrap("Event.model_dump_json", "bound"),
-            Wrap("Event.model_validate_json", "validated"),
+            appended="SqliteSessionService.append_event",
+            read="SqliteSessionService.get_session",
+            bound="Event.model_dump_json",
+            validated="Event.model_validate_json",
         ),
         minimum="2.10",
     ),
     Site(
         Candidate(
             "google.adk.sessions.vertex_ai_session_service",
-            Wrap("VertexAiSessionService.append_event", "appended"),
-            Wrap("VertexAiSessionService.get_session", "read"),
+            appended="VertexAiSessionService.append_event",
+            read="VertexAiSessionService.get_session",
         ),
         minimum="2.10",
     ),
     Site(
-        Candidate("google.genai._api_client", Wrap("BaseApiClient._async_request_once", "requested")),
+        Candidate("google.genai._api_client", requested="BaseApiClient._async_request_once"),
         minimum="2.10",
         beside=("google.adk.utils.vertex_ai_utils",),  # which that service imports
     ),
     Site(
         Candidate(
             "google.adk.sessions.schemas.shared",
-            Wrap("DynamicJSON.process_bind_param", "bound"),
-            Wrap("DynamicJSON.process_result_value", "result"),
+            bound="DynamicJSON.process_bind_param",
+            result="DynamicJSON.process_result_value",
         ),
         minimum="2.10",
     ),
@@ -93,15 +93,15 @@ ENTRY = Integration(
         Site(
             Candidate(  # 2.10 and later
                 "google.adk.flows.llm_flows.tools._caller",
-                Wrap("_call_tool_async", "call_tool"),
-                Wrap("_execute_single_prepared_call", "prepared_call"),
-                Wrap("_build_response_event", "building"),
+                call_tool="_call_tool_async",
+                prepared_call="_execute_single_prepared_call",
+                building="_build_response_event",
             ),
             Candidate(
                 "google.adk.flows.llm_flows.functions",
-                Wrap("__call_tool_async", "call_tool"),
-                Wrap("_execute_single_function_call_async", "single_call"),
-                Wrap("__build_response_event", "building"),
+                call_tool="__call_tool_async",
+                single_call="_execute_single_function_call_async",
+                building="__build_response_event",
             ),
         ),
         # Live runs: a pool of threads has a function of its own. The others are the same under the names by which they
@@ -109,35 +109,28 @@ ENTRY = Integration(
         Site(
             Candidate(  # 2.10 and later
                 "google.adk.flows.llm_flows.tools._live_caller",
-                Wrap("_call_tool_in_thread_pool", "call_tool"),
-                Wrap("_process_function_live_helper", "live"),
-                Wrap("_call_tool_async", "call_tool"),
-                Wrap("_execute_single_prepared_call", "prepared_call"),
+                call_tool="_call_tool_in_thread_pool _call_tool_async",
+                live="_process_function_live_helper",
+                prepared_call="_execute_single_prepared_call",
             ),
-            Candidate("google.adk.flows.llm_flows.functions", Wrap("_call_tool_in_thread_pool", "call_tool")),
-            Candidate("google.adk.flows.llm_flows.functions", Wrap("__call_tool_live", "call_tool")),  # the oldest ones
+            Candidate("google.adk.flows.llm_flows.functions", call_tool="_call_tool_in_thread_pool"),
+            Candidate("google.adk.flows.llm_flows.functions", call_tool="__call_tool_live"),  # the oldest ones
         ),
         # A tool that is a node of a workflow, which no model has asked for.
         Site(
-            Candidate("google.adk.workflow._tool_node", Wrap("_ToolNode._run_tool_with_plugin_callbacks", "tool_node")),
+            Candidate("google.adk.workflow._tool_node", tool_node="_ToolNode._run_tool_with_plugin_callbacks"),
             minimum="2.13",
         ),
         # The code of a model's answer.
-        Site(
-            Candidate("google.adk.code_executors.base_code_executor", Wrap("BaseCodeExecutor.__init__", "executors")),
-        ),
-        Candidate("google.adk.runners", Wrap("Runner.run_async", "agent_run")),
+        Candidate("google.adk.code_executors.base_code_executor", executors="BaseCodeExecutor.__init__"),
+        Candidate("google.adk.runners", agent_run="Runner.run_async"),
         # The answers of error callbacks, for remedies.
         Site(
-            Candidate(
-                "google.adk.flows.llm_flows.tools._error_handler", Wrap("run_on_tool_error_callbacks", "answering")
-            ),
+            Candidate("google.adk.flows.llm_flows.tools._error_handler", answering="run_on_tool_error_callbacks"),
             minimum="2.10",
         ),
         # The agent of the request that the provider's SDK sends.
-        Site(
-            Candidate("google.adk.flows.llm_flows.base_llm_flow", Wrap("BaseLlmFlow._call_llm_async", "request")),
-        ),
+        Candidate("google.adk.flows.llm_flows.base_llm_flow", request="BaseLlmFlow._call_llm_async"),
         *SESSIONS,
     ),
 )

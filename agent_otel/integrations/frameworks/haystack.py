@@ -14,7 +14,7 @@ from agent_otel.core.plain import fields, is_empty, is_named, listed, properties
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,12 +28,10 @@ ENTRY = Integration(
     tested="3.4.0",
     uncovered="runs of pipelines (the calls of their agents are measured); tools that the provider runs",
     sites=(
-        Candidate("haystack.tools.tool", Wrap("Tool.invoke", "tool"), Wrap("Tool.invoke_async", "tool")),
+        Candidate("haystack.tools.tool", tool="Tool.invoke Tool.invoke_async"),
         # The function that knows the call's id.
-        Candidate("haystack.components.agents.tool_calling", Wrap("_create_tool_span", "before_span")),
-        Candidate(
-            "haystack.components.agents.agent", Wrap("Agent.run", "agent_run"), Wrap("Agent.run_async", "agent_run")
-        ),
+        Candidate("haystack.components.agents.tool_calling", before_span="_create_tool_span"),
+        Candidate("haystack.components.agents.agent", agent_run="Agent.run Agent.run_async"),
     ),
 )
 

@@ -22,7 +22,7 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, T
 from agent_otel.integrations.frameworks.offloaders import of_deepagents
 from agent_otel.integrations.hooks import Hook, Injecting
 from agent_otel.integrations.reader_functions import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
 
@@ -44,22 +44,17 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "langchain_core.tools.base",
-            Wrap("BaseTool.run", "run"),
-            Wrap("BaseTool.arun", "run"),
-            Wrap("BaseTool._parse_input", "parsing"),
-            Wrap("_handle_tool_error", "swallowed"),
-            Wrap("_handle_validation_error", "swallowed"),
+            run="BaseTool.run BaseTool.arun",
+            parsing="BaseTool._parse_input",
+            swallowed="_handle_tool_error _handle_validation_error",
         ),
         # get_child is what a tool calls first when all handlers have heard of its start.
         Site(
             Candidate(
                 "langchain_core.callbacks.manager",
-                Wrap("CallbackManagerForToolRun.get_child", "started"),
-                Wrap("AsyncCallbackManagerForToolRun.get_child", "started"),
-                Wrap("CallbackManagerForToolRun.on_tool_end", "ending"),
-                Wrap("CallbackManagerForToolRun.on_tool_error", "failing"),
-                Wrap("AsyncCallbackManagerForToolRun.on_tool_end", "ending"),
-                Wrap("AsyncCallbackManagerForToolRun.on_tool_error", "failing"),
+                started="CallbackManagerForToolRun.get_child AsyncCallbackManagerForToolRun.get_child",
+                ending="CallbackManagerForToolRun.on_tool_end AsyncCallbackManagerForToolRun.on_tool_end",
+                failing="CallbackManagerForToolRun.on_tool_error AsyncCallbackManagerForToolRun.on_tool_error",
             ),
             beside=(
                 "langfuse.langchain.CallbackHandler",
@@ -71,28 +66,21 @@ ENTRY = Integration(
         Site(
             Candidate(  # 1.x has a generator of events besides
                 "langchain_core.language_models.chat_models",
-                Wrap("BaseChatModel._iter_v2_events", "events"),
-                Wrap("BaseChatModel._aiter_v2_events", "events"),
-                Wrap("BaseChatModel._convert_cached_generations", "answered"),
-                Wrap("BaseChatModel._generate_with_cache", "generated"),
-                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
-                Wrap("BaseChatModel.stream", "streamed"),
-                Wrap("BaseChatModel.astream", "streamed"),
+                events="BaseChatModel._iter_v2_events BaseChatModel._aiter_v2_events",
+                answered="BaseChatModel._convert_cached_generations",
+                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
+                streamed="BaseChatModel.stream BaseChatModel.astream",
             ),
             Candidate(  # the last of 0.3
                 "langchain_core.language_models.chat_models",
-                Wrap("BaseChatModel._convert_cached_generations", "answered"),
-                Wrap("BaseChatModel._generate_with_cache", "generated"),
-                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
-                Wrap("BaseChatModel.stream", "streamed"),
-                Wrap("BaseChatModel.astream", "streamed"),
+                answered="BaseChatModel._convert_cached_generations",
+                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
+                streamed="BaseChatModel.stream BaseChatModel.astream",
             ),
             Candidate(  # here an answer out of LangChain's cache counts as a request, too
                 "langchain_core.language_models.chat_models",
-                Wrap("BaseChatModel._generate_with_cache", "generated"),
-                Wrap("BaseChatModel._agenerate_with_cache", "generated"),
-                Wrap("BaseChatModel.stream", "streamed"),
-                Wrap("BaseChatModel.astream", "streamed"),
+                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
+                streamed="BaseChatModel.stream BaseChatModel.astream",
             ),
             adapter="model_sdks.langchain",
         ),

@@ -12,7 +12,7 @@ from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.reader_functions import inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,11 +26,11 @@ ENTRY = Integration(
     "`ToolProxyToolset` (they are part of the call of `call_tool`, whose argument `name` a policy can require)",
     packages=("livekit.agents",),
     sites=(
-        Candidate("livekit.agents.voice.tool_executor", Wrap("_ToolExecutor.execute", "execute")),
+        Candidate("livekit.agents.voice.tool_executor", execute="_ToolExecutor.execute"),
         # The function by which a loop of the program's own makes a call, where it is defined and where it is public:
         # one of the two is wrapped already when it gets its second name, unless that was before the package began.
-        Candidate("livekit.agents.llm.utils", Wrap("execute_function_call", "executed")),
-        Candidate("livekit.agents.llm", Wrap("execute_function_call", "executed")),
+        Candidate("livekit.agents.llm.utils", executed="execute_function_call"),
+        Candidate("livekit.agents.llm", executed="execute_function_call"),
     ),
 )
 

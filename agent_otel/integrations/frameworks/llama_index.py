@@ -27,7 +27,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import inject_into, raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement
 
 
-CONTEXTS = Site(
-    Candidate("workflows.context.context", Wrap("Context.to_dict", "saved"), Wrap("Context.from_dict", "restored")),
-)
+CONTEXTS = Candidate("workflows.context.context", saved="Context.to_dict", restored="Context.from_dict")
 
 ENTRY = Integration(
     "llama-index",
@@ -54,42 +52,34 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "llama_index.core.agent.workflow.base_agent",
-            Wrap("BaseWorkflowAgent._call_tool", "inner"),
-            Wrap("BaseWorkflowAgent.call_tool", "outer"),
+            inner="BaseWorkflowAgent._call_tool",
+            outer="BaseWorkflowAgent.call_tool",
         ),
         Candidate(
             "llama_index.core.agent.workflow.multi_agent_workflow",
-            Wrap("AgentWorkflow._call_tool", "inner"),
-            Wrap("AgentWorkflow.call_tool", "outer"),
+            inner="AgentWorkflow._call_tool",
+            outer="AgentWorkflow.call_tool",
         ),
-        Candidate(
-            "llama_index.core.tools.function_tool",
-            Wrap("FunctionTool.call", "tool"),
-            Wrap("FunctionTool.acall", "tool"),
-        ),
+        Candidate("llama_index.core.tools.function_tool", tool="FunctionTool.call FunctionTool.acall"),
         *(
-            Candidate(f"llama_index.core.tools.{module}", Wrap(f"{kind}.call", "tool"), Wrap(f"{kind}.acall", "tool"))
+            Candidate(f"llama_index.core.tools.{module}", tool=f"{kind}.call {kind}.acall")
             for module, kind in (
                 ("query_engine", "QueryEngineTool"),
                 ("retriever_tool", "RetrieverTool"),
                 ("ondemand_loader_tool", "OnDemandLoaderTool"),
             )
         ),
-        Candidate("llama_index.core.tools.query_plan", Wrap("QueryPlanTool.__call__", "tool")),
+        Candidate("llama_index.core.tools.query_plan", tool="QueryPlanTool.__call__"),
         # The tools that the program passes to a model with the question (``predict_and_call``).
-        Candidate(
-            "llama_index.core.tools.calling",
-            Wrap("call_tool_with_selection", "selected"),
-            Wrap("acall_tool_with_selection", "selected"),
-        ),
-        Candidate("llama_index.core.workflow.workflow", Wrap("Workflow.run", "run")),  # that of an agent passes it
+        Candidate("llama_index.core.tools.calling", selected="call_tool_with_selection acall_tool_with_selection"),
+        Candidate("llama_index.core.workflow.workflow", run="Workflow.run"),  # that of an agent passes it
         # Its span of a tool is within the function that opens this package's, and has the tool's name at its end.
         Site(
             Candidate(
                 "openinference.instrumentation.llama_index._handler",
-                Wrap("_SpanHandler.new_span", "started"),
-                Wrap("_SpanHandler.prepare_to_exit_span", "ending"),
-                Wrap("_SpanHandler.prepare_to_drop_span", "failing"),
+                started="_SpanHandler.new_span",
+                ending="_SpanHandler.prepare_to_exit_span",
+                failing="_SpanHandler.prepare_to_drop_span",
             ),
             beside=("openinference.instrumentation.llama_index",),
         ),

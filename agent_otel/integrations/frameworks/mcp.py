@@ -35,7 +35,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Hook, Passing, Within
 from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -49,46 +49,30 @@ ENTRY = Integration(
     tested="1.30 and 2.3",
     uncovered="resources, prompts, sampling and elicitation; on the client, `call_tool_as_task` of SDK 1",
     sites=(
-        Candidate(
-            "mcp.client.session",
-            Wrap("ClientSession.call_tool", "session"),
-            Wrap("ClientSession.list_tools", "listing"),
-        ),
+        Candidate("mcp.client.session", session="ClientSession.call_tool", listing="ClientSession.list_tools"),
         Site(
-            Candidate("mcp.client.session", Wrap("BaseSession.send_request", "sending")),  # mcp 1
-            Candidate("mcp.client.session", Wrap("ClientSession.send_request", "sending")),
+            Candidate("mcp.client.session", sending="BaseSession.send_request"),  # mcp 1
+            Candidate("mcp.client.session", sending="ClientSession.send_request"),
         ),
-        Site(
-            Candidate(
-                "mcp.client.session",
-                Wrap("ClientSession.__init__", "beginning"),
-                Wrap("ClientSession.initialize", "introduced"),
-            ),
-        ),
-        Site(
-            Candidate("mcp.client.stdio", Wrap("_create_platform_compatible_process", "piping")),
-        ),
-        Site(
-            Candidate("mcp.client.streamable_http", Wrap("StreamableHTTPTransport.__init__", "requesting")),
-        ),
-        Site(Candidate("mcp.client.sse", Wrap("sse_client", "subscribing"))),
-        Site(Candidate("mcp.server.stdio", Wrap("stdio_server", "serving"))),
+        Candidate("mcp.client.session", beginning="ClientSession.__init__", introduced="ClientSession.initialize"),
+        Candidate("mcp.client.stdio", piping="_create_platform_compatible_process"),
+        Candidate("mcp.client.streamable_http", requesting="StreamableHTTPTransport.__init__"),
+        Candidate("mcp.client.sse", subscribing="sse_client"),
+        Candidate("mcp.server.stdio", serving="stdio_server"),
         # Clients that may go through the session several times for one call.
-        Site(Candidate("mcp.client.client", Wrap("Client.call_tool", "client")), minimum="2.0"),
+        Site(Candidate("mcp.client.client", client="Client.call_tool"), minimum="2.0"),
         Site(
-            Candidate("mcp.server.lowlevel.server", Wrap("Server.get_request_handler", "looking_up")),  # 2.0 and later
+            Candidate("mcp.server.lowlevel.server", looking_up="Server.get_request_handler"),  # 2.0 and later
             Candidate(
-                "mcp.server.lowlevel.server",
-                Wrap("Server._handle_request", "handled"),
-                Wrap("RequestResponder.respond", "responding"),
+                "mcp.server.lowlevel.server", handled="Server._handle_request", responding="RequestResponder.respond"
             ),
         ),
         Site(
             Candidate(
                 "mcp.server.runner",
-                Wrap("ServerRunner._on_request", "request"),
-                Wrap("ServerRunner._compose_server_middleware", "composing"),
-                Wrap("ServerRunner._serialize", "serialising"),
+                request="ServerRunner._on_request",
+                composing="ServerRunner._compose_server_middleware",
+                serialising="ServerRunner._serialize",
             ),
             minimum="2.0",
         ),
@@ -101,24 +85,18 @@ FASTMCP_ENTRY = Integration(
     tested="3.0 and 4.1",
     uncovered="resources and prompts; the runs of tools as background tasks, to whose dispatch a policy applies",
     sites=(
-        Candidate("fastmcp.client.mixins.tools", Wrap("ClientToolsMixin.call_tool_mcp", "client")),
+        Candidate("fastmcp.client.mixins.tools", client="ClientToolsMixin.call_tool_mcp"),
         Site(
-            Candidate("fastmcp.tools.base", Wrap("Tool._run", "tool")),  # 4.0 and later
-            Candidate("fastmcp.tools.tool", Wrap("Tool._run", "tool")),
+            Candidate("fastmcp.tools.base", tool="Tool._run"),  # 4.0 and later
+            Candidate("fastmcp.tools.tool", tool="Tool._run"),
         ),
         # Up to 3: tools that a middleware answers, and those that a server offers to the client's model.
+        Candidate("fastmcp.server.middleware.tool_injection", injected="ToolInjectionMiddleware.on_call_tool"),
         Site(
-            Candidate(
-                "fastmcp.server.middleware.tool_injection", Wrap("ToolInjectionMiddleware.on_call_tool", "injected")
-            ),
-        ),
-        Site(
-            Candidate(
-                "fastmcp.server.sampling.run", Wrap("execute_tools", "sampling"), Wrap("SamplingTool.run", "sampled")
-            ),
+            Candidate("fastmcp.server.sampling.run", sampling="execute_tools", sampled="SamplingTool.run"),
             beside=("fastmcp.server.sampling",),
         ),
-        Site(Candidate("fastmcp_tasks.extension", Wrap("create_task", "task"))),
+        Candidate("fastmcp_tasks.extension", task="create_task"),
     ),
 )
 

@@ -39,7 +39,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook, Passing, Revising
 from agent_otel.integrations.reader_functions import cause_behind
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -47,18 +47,7 @@ if TYPE_CHECKING:
 
 
 _MODULE = "agents.run_internal.tool_actions"
-_SHARED = tuple(Wrap(f"{kind}Action.execute", "action") for kind in ("Shell", "LocalShell", "ApplyPatch", "Computer"))
-_FAILING = Wrap("format_shell_error", "failing")
-
-ACTIONS = Site(
-    Candidate(_MODULE, Wrap("CustomToolAction.execute", "action"), *_SHARED, _FAILING),  # the newer one
-    Candidate(_MODULE, *_SHARED, _FAILING),
-    minimum="0.8",
-)
-
-RUNS = Site(
-    Candidate("agents.run", *(Wrap(f"AgentRunner.{way}", "run") for way in ("run", "run_sync", "run_streamed"))),
-)
+_SHARED = "ShellAction.execute LocalShellAction.execute ApplyPatchAction.execute ComputerAction.execute"
 
 # OpenAI's Agents SDK: sessions, which keep a conversation's items in a database. A session appends the items of each
 # turn, and a run begins with all items of the session. Each append is a payload of the direction ``state``, and what
@@ -68,10 +57,9 @@ RUNS = Site(
 
 
 def _encoding(module: str, name: str, minimum: str = "") -> Site:
-    methods = ("add_items", "added"), ("get_items", "read")
-    encoding = ("_serialize_item", "serialized"), ("_deserialize_item", "deserialized")
-    wraps = (Wrap(f"{name}.{method}", hook) for method, hook in methods + encoding)
-    return Site(Candidate(f"{_MEMORY}.{module}", *wraps), minimum=minimum)
+    encoding = {"serialized": f"{name}._serialize_item", "deserialized": f"{name}._deserialize_item"}
+    candidate = Candidate(f"{_MEMORY}.{module}", added=f"{name}.add_items", read=f"{name}.get_items", **encoding)
+    return Site(candidate, minimum=minimum)
 
 
 _MEMORY = "agents.extensions.memory"
@@ -81,35 +69,33 @@ SESSIONS = (
     Site(
         Candidate(
             "agents.memory.sqlite_session",
-            Wrap("SQLiteSession._insert_items", "inserting"),
-            Wrap("SQLiteSession._get_connection", "connected"),
-            Wrap("SQLiteSession.get_items", "read"),
+            inserting="SQLiteSession._insert_items",
+            connected="SQLiteSession._get_connection",
+            read="SQLiteSession.get_items",
         ),
         minimum="0.15",
     ),
     Site(
-        Candidate("agents.extensions.memory.advanced_sqlite_session", Wrap("AdvancedSQLiteSession.get_items", "read")),
+        Candidate("agents.extensions.memory.advanced_sqlite_session", read="AdvancedSQLiteSession.get_items"),
         minimum="0.15",
     ),
     Site(
         Candidate(
             "agents.extensions.memory.async_sqlite_session",
-            Wrap("AsyncSQLiteSession._insert_items", "inserting_async"),
-            Wrap("AsyncSQLiteSession._get_connection", "connected_async"),
-            Wrap("AsyncSQLiteSession.get_items", "read"),
+            inserting_async="AsyncSQLiteSession._insert_items",
+            connected_async="AsyncSQLiteSession._get_connection",
+            read="AsyncSQLiteSession.get_items",
         ),
         minimum="0.20",
     ),
     _encoding("sqlalchemy_session", "SQLAlchemySession"),
     _encoding("redis_session", "RedisSession"),
     _encoding("mongodb_session", "MongoDBSession", minimum="0.15"),
-    Site(
-        Candidate(
-            "agents.extensions.memory.dapr_session",
-            Wrap("DaprSession.add_items", "rewritten"),
-            Wrap("DaprSession.get_items", "read"),
-            Wrap("DaprSession._decode_messages", "loaded"),
-        ),
+    Candidate(
+        "agents.extensions.memory.dapr_session",
+        rewritten="DaprSession.add_items",
+        read="DaprSession.get_items",
+        loaded="DaprSession._decode_messages",
     ),
 )
 
@@ -125,39 +111,45 @@ ENTRY = Integration(
         Site(
             Candidate(  # 0.19 and later
                 "agents.run_internal.tool_execution",
-                Wrap("_invoke_function_tool_with_metadata", "invoke"),
-                Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+                invoke="_invoke_function_tool_with_metadata",
+                single_tool="_FunctionToolBatchExecutor._run_single_tool",
             ),
             Candidate(  # 0.12 to 0.18
                 "agents.run_internal.tool_execution",
-                Wrap("invoke_function_tool", "invoke"),
-                Wrap("_FunctionToolBatchExecutor._run_single_tool", "single_tool"),
+                invoke="invoke_function_tool",
+                single_tool="_FunctionToolBatchExecutor._run_single_tool",
             ),
             Candidate(  # 0.8 to 0.11: a closure in execute_function_tool_calls
                 "agents.run_internal.tool_execution",
-                Wrap("_execute_tool_input_guardrails", "calling"),
-                Wrap("_execute_tool_output_guardrails", "returned"),
+                calling="_execute_tool_input_guardrails",
+                returned="_execute_tool_output_guardrails",
             ),
             Candidate(  # up to 0.7: a closure in RunImpl.execute_function_tool_calls
                 "agents._run_impl",
-                Wrap("RunImpl._execute_input_guardrails", "calling"),
-                Wrap("RunImpl._execute_output_guardrails", "returned"),
+                calling="RunImpl._execute_input_guardrails",
+                returned="RunImpl._execute_output_guardrails",
             ),
         ),
-        RUNS,
+        Candidate("agents.run", run="AgentRunner.run AgentRunner.run_sync AgentRunner.run_streamed"),
         Site(
             Candidate(
                 "agents.tool",
-                Wrap("maybe_invoke_function_tool_failure_error_function", "swallowed"),
-                Wrap("default_tool_timeout_error_message", "timed_out"),
+                swallowed="maybe_invoke_function_tool_failure_error_function",
+                timed_out="default_tool_timeout_error_message",
             ),
-            Candidate("agents.tool", Wrap("_extract_tool_argument_json_error", "swallowed")),  # up to 0.11
+            Candidate("agents.tool", swallowed="_extract_tool_argument_json_error"),  # up to 0.11
         ),
         Site(
-            Candidate("agents.realtime.session", Wrap("invoke_function_tool", "live_invoke")),
+            Candidate("agents.realtime.session", live_invoke="invoke_function_tool"),
             minimum="0.9",
         ),
-        ACTIONS,
+        Site(
+            Candidate(  # the newer one
+                _MODULE, action=f"CustomToolAction.execute {_SHARED}", failing="format_shell_error"
+            ),
+            Candidate(_MODULE, action=_SHARED, failing="format_shell_error"),
+            minimum="0.8",
+        ),
         *SESSIONS,
     ),
 )

@@ -16,7 +16,7 @@ from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Door, Passing
 from agent_otel.integrations.left_results import AroundVisit
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ ENTRY = Integration(
         "`cancel_on_interruption=False`, and what the model gets of them"
     ),
     sites=(
-        Candidate("pipecat.services.llm_service", Wrap("LLMService._run_function_call", "call")),
-        Candidate("pipecat.processors.frame_processor", Wrap("FrameProcessor.broadcast_frame", "broadcast")),
+        Candidate("pipecat.services.llm_service", call="LLMService._run_function_call"),
+        Candidate("pipecat.processors.frame_processor", broadcast="FrameProcessor.broadcast_frame"),
     ),
 )
 

@@ -25,7 +25,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.reader_functions import inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,13 +44,13 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "pydantic_ai.tool_manager",
-            Wrap("ToolManager._raw_execute", "raw_execute"),
-            Wrap("ToolManager.execute_tool_call", "execute_tool_call"),
+            raw_execute="ToolManager._raw_execute",
+            execute_tool_call="ToolManager.execute_tool_call",
         ),
-        Candidate("pydantic_ai.agent", Wrap("Agent.iter", "agent_run")),  # all ways to run an agent pass it
+        Candidate("pydantic_ai.agent", agent_run="Agent.iter"),  # all ways to run an agent pass it
         # The module imports the class from elsewhere: it is wrapped only on Temporal.
-        Candidate("pydantic_ai.durable_exec.temporal._toolset", Wrap("FunctionToolset.call_tool", "activity")),
-        Candidate("pydantic_ai.mcp", Wrap("MCPToolset.call_tool", "activity")),
+        Candidate("pydantic_ai.durable_exec.temporal._toolset", activity="FunctionToolset.call_tool"),
+        Candidate("pydantic_ai.mcp", activity="MCPToolset.call_tool"),
     ),
 )
 

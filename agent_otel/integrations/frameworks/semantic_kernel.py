@@ -27,7 +27,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Door, Hook
 from agent_otel.integrations.left_results import LeftVisit
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -47,19 +47,17 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "semantic_kernel.functions.kernel_function_from_method",
-            Wrap("KernelFunctionFromMethod._invoke_internal", "function"),
+            function="KernelFunctionFromMethod._invoke_internal",
         ),
         Candidate(
             "semantic_kernel.functions.kernel_function_from_prompt",
-            Wrap("KernelFunctionFromPrompt._invoke_internal", "function"),
+            function="KernelFunctionFromPrompt._invoke_internal",
         ),
-        Candidate("semantic_kernel.kernel", Wrap("Kernel.invoke_function_call", "function_call")),
+        Candidate("semantic_kernel.kernel", function_call="Kernel.invoke_function_call"),
         Candidate(
             "semantic_kernel.agents.chat_completion.chat_completion_agent",
-            Wrap("ChatCompletionAgent.get_response", "agent_run"),
-            Wrap("ChatCompletionAgent.invoke", "agent_run"),
-            Wrap("ChatCompletionAgent.invoke_stream", "agent_run"),
-            Wrap("ChatCompletionAgent._prepare_agent_chat_history", "preparing"),
+            agent_run="ChatCompletionAgent.get_response ChatCompletionAgent.invoke ChatCompletionAgent.invoke_stream",
+            preparing="ChatCompletionAgent._prepare_agent_chat_history",
         ),
     ),
 )

@@ -22,7 +22,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import InThread
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -36,15 +36,11 @@ ENTRY = Integration(
     tested="1.24 and 1.26",
     uncovered="tools of an agent whose code runs in a remote executor (E2B, Docker, Modal, Blaxel): they run there",
     sites=(
-        Candidate(
-            "smolagents.agents",
-            Wrap("ToolCallingAgent.execute_tool_call", "execute"),
-            Wrap("MultiStepAgent.__call__", "managed"),
-        ),
-        Candidate("smolagents.agents", Wrap("MultiStepAgent.run", "agent_run")),
-        Candidate("smolagents.tools", Wrap("Tool.__call__", "tool"), Wrap("PipelineTool.__call__", "tool")),
+        Candidate("smolagents.agents", execute="ToolCallingAgent.execute_tool_call", managed="MultiStepAgent.__call__"),
+        Candidate("smolagents.agents", agent_run="MultiStepAgent.run"),
+        Candidate("smolagents.tools", tool="Tool.__call__ PipelineTool.__call__"),
         # The thread in which a CodeAgent's code runs.
-        Candidate("smolagents.local_python_executor", Wrap("timeout", "in_thread")),
+        Candidate("smolagents.local_python_executor", in_thread="timeout"),
     ),
 )
 

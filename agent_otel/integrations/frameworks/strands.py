@@ -33,7 +33,7 @@ from agent_otel.integrations import stores
 from agent_otel.integrations.frameworks.offloaders import of_strands
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.reader_functions import raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -45,21 +45,21 @@ if TYPE_CHECKING:
 _FUNCTIONS = (
     Candidate(
         "strands.session.repository_session_manager",
-        Wrap("RepositorySessionManager.append_message", "appended"),
-        Wrap("RepositorySessionManager.initialize", "read"),
+        appended="RepositorySessionManager.append_message",
+        read="RepositorySessionManager.initialize",
     ),
     Candidate(
         "strands.session.file_session_manager",
-        Wrap("FileSessionManager._write_file", "written"),
-        Wrap("FileSessionManager._read_file", "loaded"),
+        written="FileSessionManager._write_file",
+        loaded="FileSessionManager._read_file",
     ),
     Candidate(
         "strands.session.s3_session_manager",
-        Wrap("S3SessionManager._write_s3_object", "put"),
-        Wrap("S3SessionManager.list_messages", "messages"),
+        put="S3SessionManager._write_s3_object",
+        messages="S3SessionManager.list_messages",
     ),
 )
-SESSIONS = tuple(Site(candidate) for candidate in _FUNCTIONS)
+SESSIONS = tuple(candidate for candidate in _FUNCTIONS)
 
 ENTRY = Integration(
     "strands",
@@ -71,25 +71,23 @@ ENTRY = Integration(
     sites=(
         Site(
             Candidate(  # 1.62
-                "strands.tools.executors._executor",
-                Wrap("_run_tool", "run_tool"),
-                Wrap("ToolExecutor._stream", "stream"),
+                "strands.tools.executors._executor", run_tool="_run_tool", stream="ToolExecutor._stream"
             ),
             Candidate(
                 "strands.tools.executors._executor",
-                Wrap("ToolExecutor._stream", "stream_alone"),
-                Wrap("AfterToolCallEvent.__init__", "returned"),
+                stream_alone="ToolExecutor._stream",
+                returned="AfterToolCallEvent.__init__",
             ),
         ),
         # A call in a task of its own, which may begin within the one that puts it there, and go on behind it.
         Site(
-            Candidate("strands.tools.executors._executor", Wrap("ToolExecutor._execute_background", "background")),
+            Candidate("strands.tools.executors._executor", background="ToolExecutor._execute_background"),
             minimum="1.62",
         ),
-        Candidate("strands.agent.agent", Wrap("Agent.stream_async", "agent_run")),  # all ways to run an agent pass it
+        Candidate("strands.agent.agent", agent_run="Agent.stream_async"),  # all ways to run an agent pass it
         # Several agents, whose runs belong to that of the graph or the swarm.
-        Candidate("strands.multiagent.graph", Wrap("Graph.stream_async", "team_run")),
-        Candidate("strands.multiagent.swarm", Wrap("Swarm.stream_async", "team_run")),
+        Candidate("strands.multiagent.graph", team_run="Graph.stream_async"),
+        Candidate("strands.multiagent.swarm", team_run="Swarm.stream_async"),
         *SESSIONS,
     ),
 )

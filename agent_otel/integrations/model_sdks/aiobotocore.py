@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 
 ENTRY = Integration(
     "aiobotocore",
@@ -13,11 +13,11 @@ ENTRY = Integration(
     product="bedrock",
     sites=(
         Site(
-            Candidate("aiobotocore.client", Wrap("AioBaseClient._make_api_call", "request")),
+            Candidate("aiobotocore.client", request="AioBaseClient._make_api_call"),
             adapter="model_sdks.bedrock",
         ),
         Site(
-            Candidate("aiobotocore.endpoint", Wrap("AioEndpoint._needs_retry", "refusing")),
+            Candidate("aiobotocore.endpoint", refusing="AioEndpoint._needs_retry"),
             adapter="model_sdks.bedrock",
         ),
     ),

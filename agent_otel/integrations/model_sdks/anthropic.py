@@ -40,7 +40,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     watch,
 )
 from agent_otel.integrations.reader_functions import inject_into, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -52,13 +52,11 @@ if TYPE_CHECKING:
 _RUNNER = "anthropic.lib.tools._beta_session_runner"
 SESSIONS = (
     Site(
-        Candidate(_RUNNER, Wrap("SessionToolRunner._call_tool", "session_tool"), Wrap("tool_error_content", "failing")),
+        Candidate(_RUNNER, session_tool="SessionToolRunner._call_tool", failing="tool_error_content"),
         minimum="2.11",
     ),
     Site(
-        Candidate(
-            "anthropic.resources.beta.sessions.events", Wrap("Events.send", "sent"), Wrap("AsyncEvents.send", "sent")
-        ),
+        Candidate("anthropic.resources.beta.sessions.events", sent="Events.send AsyncEvents.send"),
         minimum="2.11",
     ),
 )
@@ -74,24 +72,21 @@ ENTRY = Integration(
         Site(
             Candidate(  # 1.12 and later
                 "anthropic.lib.tools._beta_runner",
-                Wrap("BaseSyncToolRunner._run_tool", "run_tool"),
-                Wrap("BaseAsyncToolRunner._run_tool", "run_tool"),
-                Wrap("tool_error_content", "swallowed"),
+                run_tool="BaseSyncToolRunner._run_tool BaseAsyncToolRunner._run_tool",
+                swallowed="tool_error_content",
             ),
             Candidate(
                 "anthropic.lib.tools._beta_runner",
-                Wrap("BaseToolRunner.__init__", "tools"),
-                Wrap("BaseSyncToolRunner._get_last_assistant_message_content", "asked"),
-                Wrap("BaseAsyncToolRunner._get_last_assistant_message_content", "asked"),
-                Wrap("BaseSyncToolRunner._generate_tool_call_response", "turn"),
-                Wrap("BaseAsyncToolRunner._generate_tool_call_response", "turn"),
+                tools="BaseToolRunner.__init__",
+                asked="BaseSyncToolRunner._get_last_assistant_message_content "
+                "BaseAsyncToolRunner._get_last_assistant_message_content",
+                turn="BaseSyncToolRunner._generate_tool_call_response BaseAsyncToolRunner._generate_tool_call_response",
             ),
         ),
         Site(
             Candidate(  # inside the SDK's own span
                 "anthropic.lib.tools._toolsets._runnable",
-                Wrap("BetaRunnableToolset.tool_result", "member"),
-                Wrap("BetaAsyncRunnableToolset.tool_result", "member"),
+                member="BetaRunnableToolset.tool_result BetaAsyncRunnableToolset.tool_result",
             ),
             minimum="1.12",
         ),

@@ -9,7 +9,7 @@ from agent_otel.core.plain import fields, is_dict, is_named, listed
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.streams import MeasuredStream, with_items
 
 ENTRY = Integration(
@@ -20,8 +20,8 @@ ENTRY = Integration(
     uncovered="embeddings",
     packages=("azure.ai.inference",),
     sites=(
-        Candidate("azure.ai.inference._patch", Wrap("ChatCompletionsClient.complete", "request")),
-        Candidate("azure.ai.inference.aio._patch", Wrap("ChatCompletionsClient.complete", "request")),
+        Candidate("azure.ai.inference._patch", request="ChatCompletionsClient.complete"),
+        Candidate("azure.ai.inference.aio._patch", request="ChatCompletionsClient.complete"),
     ),
 )
 

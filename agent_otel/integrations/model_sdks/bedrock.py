@@ -16,7 +16,7 @@ from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import anthropic, openai
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ ENTRY = Integration(
     uncovered="agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
     "(`StartAsyncInvoke`)",
     sites=(
-        Candidate("botocore.client", Wrap("BaseClient._make_api_call", "request")),
-        Candidate("botocore.endpoint", Wrap("Endpoint._needs_retry", "retrying")),
-        Site(Candidate("botocore.client", Wrap("BaseClient._make_request", "called")), adapter="runtimes.agentcore"),
+        Candidate("botocore.client", request="BaseClient._make_api_call"),
+        Candidate("botocore.endpoint", retrying="Endpoint._needs_retry"),
+        Site(Candidate("botocore.client", called="BaseClient._make_request"), adapter="runtimes.agentcore"),
     ),
 )
 

@@ -18,7 +18,7 @@ from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -33,12 +33,11 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "cohere.v2.raw_client",
-            Wrap("RawV2Client.chat", "request"),
-            Wrap("AsyncRawV2Client.chat", "request"),
-            Wrap("RawV2Client.chat_stream", "streamed"),
-            Wrap("AsyncRawV2Client.chat_stream", "astreamed"),
+            request="RawV2Client.chat AsyncRawV2Client.chat",
+            streamed="RawV2Client.chat_stream",
+            astreamed="AsyncRawV2Client.chat_stream",
         ),
-        Candidate("cohere.core.http_client", Wrap("_retry_timeout", "delay")),
+        Candidate("cohere.core.http_client", delay="_retry_timeout"),
     ),
 )
 

@@ -44,7 +44,7 @@ from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.hooks import Hook, Revising
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.reader_functions import cause_behind, inject_into
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -52,11 +52,7 @@ if TYPE_CHECKING:
 
 
 INTERACTIONS = Site(
-    Candidate(
-        "google.genai._gaos.interactions",
-        Wrap("Interactions.create", "interaction"),
-        Wrap("AsyncInteractions.create", "interaction"),
-    ),
+    Candidate("google.genai._gaos.interactions", interaction="Interactions.create AsyncInteractions.create"),
     minimum="2.34",
 )
 
@@ -71,22 +67,17 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "google.genai._api_client",
-            Wrap("BaseApiClient.request", "request"),
-            Wrap("BaseApiClient.async_request", "request"),
-            Wrap("BaseApiClient.request_streamed", "request"),
-            Wrap("BaseApiClient.async_request_streamed", "request"),
+            request="BaseApiClient.request BaseApiClient.async_request "
+            "BaseApiClient.request_streamed BaseApiClient.async_request_streamed",
         ),
-        Site(Candidate("google.genai._api_client", Wrap("retry_args", "retries")), minimum="1.36"),
+        Site(Candidate("google.genai._api_client", retries="retry_args"), minimum="1.36"),
         # Sessions of Gemini Live, which keep the conversation.
-        Site(Candidate("google.genai.live", Wrap("AsyncSession.send_tool_response", "responded")), minimum="3.0"),
+        Site(Candidate("google.genai.live", responded="AsyncSession.send_tool_response"), minimum="3.0"),
         INTERACTIONS,
         # Automatic function calling.
-        Site(
-            Candidate(
-                "google.genai._extra_utils",
-                Wrap("invoke_function_from_dict_args", "invoke"),
-                Wrap("invoke_function_from_dict_args_async", "invoke"),
-            ),
+        Candidate(
+            "google.genai._extra_utils",
+            invoke="invoke_function_from_dict_args invoke_function_from_dict_args_async",
         ),
     ),
 )

@@ -16,7 +16,7 @@ from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import follow
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ _UNCOVERED = (
     "`iter_raw`"
 )
 _LOWEST_ERROR = 400
-_WRAPS = (Wrap("Client.send", "request"), Wrap("AsyncClient.send", "request"))
+_SENDING = "Client.send AsyncClient.send"
 
 ENTRY = Integration(
     "httpx",
@@ -41,7 +41,7 @@ ENTRY = Integration(
     tested="0.28, requests in the formats of OpenAI and Anthropic",
     uncovered=_UNCOVERED,
     setting=_SETTING,
-    sites=(Candidate("httpx._client", *_WRAPS),),
+    sites=(Candidate("httpx._client", request=_SENDING),),
 )
 SUCCESSOR = Integration(
     "httpx2",
@@ -51,7 +51,7 @@ SUCCESSOR = Integration(
     uncovered=_UNCOVERED,
     setting=_SETTING,
     product="httpx",
-    sites=(Candidate("httpx2._client", *_WRAPS),),
+    sites=(Candidate("httpx2._client", request=_SENDING),),
 )
 
 

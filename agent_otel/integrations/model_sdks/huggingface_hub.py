@@ -10,7 +10,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 
 ENTRY = Integration(
     "huggingface-hub",
@@ -19,11 +19,8 @@ ENTRY = Integration(
     tested="2.4, InferenceClient",
     uncovered="`text_generation` and the client's other tasks",
     sites=(
-        Candidate("huggingface_hub.inference._client", Wrap("InferenceClient.chat_completion", "request")),
-        Candidate(
-            "huggingface_hub.inference._generated._async_client",
-            Wrap("AsyncInferenceClient.chat_completion", "request"),
-        ),
+        Candidate("huggingface_hub.inference._client", request="InferenceClient.chat_completion"),
+        Candidate("huggingface_hub.inference._generated._async_client", request="AsyncInferenceClient.chat_completion"),
     ),
 )
 

@@ -34,7 +34,7 @@ from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.streams import MeasuredStream, with_items
 
 if TYPE_CHECKING:
@@ -44,15 +44,15 @@ if TYPE_CHECKING:
 
 
 _FIRST = "1.106"
-_LOOPS = (Wrap("run_tool_loop", "looping"), Wrap("arun_tool_loop", "looping_async"))
+_LOOPS = {"looping": "run_tool_loop", "looping_async": "arun_tool_loop"}
 
 LOOP = Site(
-    Candidate("litellm.harness.handlers.tool_loop_handler", Wrap("_execute_tool", "function")),
+    Candidate("litellm.harness.handlers.tool_loop_handler", function="_execute_tool"),
     minimum="1.106",
 )
 LOOPS = (
-    Site(Candidate("litellm.tool_loop", *_LOOPS), minimum=_FIRST),
-    Site(Candidate("litellm", *_LOOPS), minimum=_FIRST),  # imported before the switch is on
+    Site(Candidate("litellm.tool_loop", **_LOOPS), minimum=_FIRST),
+    Site(Candidate("litellm", **_LOOPS), minimum=_FIRST),  # imported before the switch is on
     LOOP,
 )
 
@@ -64,15 +64,9 @@ ENTRY = Integration(
     uncovered="requests that its proxy sends, in another process; tools of its other harnesses (Claude Code, Codex and "
     "their like), which run in programs of their own; code that it sends to a sandbox",
     sites=(
-        Candidate("litellm.litellm_core_utils.litellm_logging", Wrap("Logging.pre_call", "announced")),
+        Candidate("litellm.litellm_core_utils.litellm_logging", announced="Logging.pre_call"),
         # The calls that contain these requests.
-        Candidate(
-            "litellm",
-            Wrap("completion", "completing"),
-            Wrap("acompletion", "completing"),
-            Wrap("responses", "responding"),
-            Wrap("aresponses", "responding"),
-        ),
+        Candidate("litellm", completing="completion acompletion", responding="responses aresponses"),
         *LOOPS,
     ),
 )

@@ -46,7 +46,7 @@ from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai, openai_answers
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.reader_functions import cause_behind, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -56,25 +56,22 @@ if TYPE_CHECKING:
     from agent_otel.core.usage import Usage
 
 
-_CHATS = tuple(
-    Wrap(f"Chat.{function}", "chatting") for function in ("complete", "complete_async", "stream", "stream_async")
-)
-
-_RUN = Wrap("Conversations.run_async", "conversation_run")
+_CHATS = "Chat.complete Chat.complete_async Chat.stream Chat.stream_async"
+_RUN = "Conversations.run_async"
 LOOP = (
     Site(
-        Candidate("mistralai.extra.run.context", Wrap("create_function_result", "called")),
+        Candidate("mistralai.extra.run.context", called="create_function_result"),
         minimum="1.12",
     ),
     Site(
-        Candidate("mistralai.client.conversations", _RUN),  # 2.0 and later
-        Candidate("mistralai.conversations", _RUN),
+        Candidate("mistralai.client.conversations", conversation_run=_RUN),  # 2.0 and later
+        Candidate("mistralai.conversations", conversation_run=_RUN),
         minimum="1.12",
     ),
 )
 
 VOICE = Site(
-    Candidate("mistralai.extra.voice_agents.tools", Wrap("FunctionHandler.invoke", "invoke")),
+    Candidate("mistralai.extra.voice_agents.tools", invoke="FunctionHandler.invoke"),
     minimum="3.3",
 )
 ENTRY = Integration(
@@ -88,25 +85,19 @@ ENTRY = Integration(
     sites=(
         Site(
             Candidate(  # 2.0 and later
-                "mistralai.client.basesdk",
-                Wrap("BaseSDK._build_request", "request"),
-                Wrap("BaseSDK._build_request_async", "request"),
+                "mistralai.client.basesdk", request="BaseSDK._build_request BaseSDK._build_request_async"
             ),
-            Candidate(
-                "mistralai.basesdk",
-                Wrap("BaseSDK._build_request", "request"),
-                Wrap("BaseSDK._build_request_async", "request"),
-            ),
+            Candidate("mistralai.basesdk", request="BaseSDK._build_request BaseSDK._build_request_async"),
         ),
         Site(
             *(
-                Candidate(f"{package}.utils.retries", Wrap("_get_sleep_interval", "delay"))
+                Candidate(f"{package}.utils.retries", delay="_get_sleep_interval")
                 for package in ("mistralai.client", "mistralai")  # 2.0 and later, and before
             ),
             minimum="1.12",
         ),
         # The calls that contain these requests, in 2.0 and later, and before.
-        Site(Candidate("mistralai.client.chat", *_CHATS), Candidate("mistralai.chat", *_CHATS)),
+        Site(Candidate("mistralai.client.chat", chatting=_CHATS), Candidate("mistralai.chat", chatting=_CHATS)),
         *LOOP,
         VOICE,
     ),

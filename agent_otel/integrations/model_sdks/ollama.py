@@ -15,7 +15,7 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
 from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ ENTRY = Integration(
     minimum="0.4",
     tested="0.6.3",
     uncovered="`generate` and embeddings",
-    sites=(Candidate("ollama._client", Wrap("Client._request", "request"), Wrap("AsyncClient._request", "request")),),
+    sites=(Candidate("ollama._client", request="Client._request AsyncClient._request"),),
 )
 
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}

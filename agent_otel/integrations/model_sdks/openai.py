@@ -37,7 +37,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     put_body,
     watch,
 )
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -50,19 +50,11 @@ if TYPE_CHECKING:
 __all__ = ["ENTRY", "asks", "chat", "delay", "ends", "must_call", "refused", "request", "responses", "usage"]
 
 REALTIME = Site(
-    Candidate(
-        "openai.resources.realtime.realtime",
-        Wrap("AsyncRealtimeConnection.send", "sent"),
-        Wrap("RealtimeConnection.send", "sent"),
-    ),
+    Candidate("openai.resources.realtime.realtime", sent="AsyncRealtimeConnection.send RealtimeConnection.send"),
     minimum="3.0",
 )
 RESPONSES = Site(
-    Candidate(
-        "openai.resources.responses.responses",
-        Wrap("AsyncResponsesConnection.send", "created"),
-        Wrap("ResponsesConnection.send", "created"),
-    ),
+    Candidate("openai.resources.responses.responses", created="AsyncResponsesConnection.send ResponsesConnection.send"),
     minimum="3.45",
 )
 
@@ -81,8 +73,8 @@ ENTRY = Integration(
         Site(
             Candidate(
                 "openai.lib.responses_tool_runner",
-                *(Wrap(f"{kind}ResponsesToolRunner._execute_function", "execute") for kind in ("", "Async")),
-                *(Wrap(f"{kind}ResponsesToolRunner.iterate", "runner_run") for kind in ("", "Async")),
+                execute="ResponsesToolRunner._execute_function AsyncResponsesToolRunner._execute_function",
+                runner_run="ResponsesToolRunner.iterate AsyncResponsesToolRunner.iterate",
             ),
             minimum="3.45",
         ),

@@ -14,7 +14,7 @@ from agent_otel.core.plain import fields, is_dict, is_named, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ResponseVisit
 from agent_otel.integrations import retries
 from agent_otel.integrations.generators import watched
-from agent_otel.integrations.registry.entries import Candidate, Wrap
+from agent_otel.integrations.registry.entries import Candidate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,10 +27,9 @@ def base_client(package: str) -> Candidate:
     """Return the functions of an SDK's base clients: those that send, and those about a further attempt."""
     return Candidate(
         f"{package}._base_client",
-        Wrap("SyncAPIClient.request", "request"),
-        Wrap("AsyncAPIClient.request", "request"),
-        Wrap("BaseClient._should_retry", "refused"),
-        Wrap("BaseClient._calculate_retry_timeout", "delay"),
+        request="SyncAPIClient.request AsyncAPIClient.request",
+        refused="BaseClient._should_retry",
+        delay="BaseClient._calculate_retry_timeout",
     )
 
 

@@ -22,7 +22,7 @@ from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_
 from agent_otel.integrations.generators import watched
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.streams import MeasuredStream, with_items
 from agent_otel.semconv import ASSISTANT
 
@@ -36,7 +36,7 @@ ENTRY = Integration(
     minimum="1.6",  # the first with ids of calls in results
     tested="1.6 and 1.21",
     uncovered="batches, images and videos; results of the tools that xAI runs; the client's own retries",
-    sites=(Candidate("xai_sdk.chat", Wrap("BaseClient.__init__", "connected")),),
+    sites=(Candidate("xai_sdk.chat", connected="BaseClient.__init__"),),
 )
 
 

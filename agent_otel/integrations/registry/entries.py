@@ -20,13 +20,16 @@ class Wrap:
 
 
 class Candidate:
-    """A historical form of a wrap site: a module and the functions that it must have, all or none."""
+    """A historical form of a wrap site: a module and the functions that it must have, all or none.
+
+    ``functions`` has, for each reader of the adapter, the names of the functions that it reads, in one text.
+    """
 
     __slots__ = ("module", "wraps")
 
-    def __init__(self, module: str, *wraps: Wrap) -> None:
+    def __init__(self, module: str, /, **functions: str) -> None:
         self.module = module
-        self.wraps = wraps
+        self.wraps = [Wrap(target, reader) for reader, targets in functions.items() for target in targets.split()]
 
 
 class Site:

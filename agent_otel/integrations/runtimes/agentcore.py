@@ -20,7 +20,7 @@ from agent_otel.core.plain import fields, is_text, text
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(
@@ -30,7 +30,7 @@ ENTRY = Integration(
     tested="1.25, its application, called over HTTP as the service calls it",
     uncovered="WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` but boto3 (see `bedrock`); of memory, "
     "the events that are read, and records",
-    sites=(Candidate("bedrock_agentcore.runtime.app", Wrap("BedrockAgentCoreApp._handle_invocation", "invoked")),),
+    sites=(Candidate("bedrock_agentcore.runtime.app", invoked="BedrockAgentCoreApp._handle_invocation"),),
 )
 
 _RUNTIME = "agentcore"

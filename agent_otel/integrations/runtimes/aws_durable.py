@@ -20,7 +20,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 # The integration's plug-in is an entry point of the SDK's own, too.
@@ -33,9 +33,9 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "aws_durable_execution_sdk_python.execution",
-            Wrap("load_configured_plugins", "collected"),
-            Wrap("DurableContext.from_lambda_context", "invocation"),
-            Wrap("ExecutionState.create_checkpoint", "checkpoint"),
+            collected="load_configured_plugins",
+            invocation="DurableContext.from_lambda_context",
+            checkpoint="ExecutionState.create_checkpoint",
         ),
     ),
 )

@@ -20,7 +20,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of, fields, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 _WORKER = "azure_functions_runtime.handle_event"
@@ -33,15 +33,10 @@ ENTRY = Integration(
     uncovered="entities; sub-orchestrations and events as payloads; attempts; workers of Python 3.12 and older",
     packages=("azure.durable_functions",),
     sites=(
-        Candidate("azure.durable_functions.orchestrator", Wrap("Orchestrator.handle", "orchestrator")),
-        Candidate(
-            _WORKER,
-            Wrap("invocation_request", "invoked"),
-            Wrap("run_sync_func", "in_thread"),
-            Wrap("execute_async", "awaited"),
-        ),
+        Candidate("azure.durable_functions.orchestrator", orchestrator="Orchestrator.handle"),
+        Candidate(_WORKER, invoked="invocation_request", in_thread="run_sync_func", awaited="execute_async"),
         # The same function under the name by which it was imported; it is wrapped by now, unless activation was late.
-        Candidate("azure_functions_runtime", Wrap("invocation_request", "invoked")),
+        Candidate("azure_functions_runtime", invoked="invocation_request"),
     ),
 )
 

@@ -25,7 +25,7 @@ from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
@@ -36,12 +36,12 @@ ENTRY = Integration(
     uncovered="results in SQL databases, MongoDB and Cassandra, and of `task_always_eager`, of which no record is "
     "encoded",
     sites=(
-        Candidate("celery.app.trace", Wrap("build_tracer", "tracer")),
-        Candidate("celery.loaders.base", Wrap("BaseLoader.on_task_init", "starting")),
-        Candidate("celery.backends.base", Wrap("Backend.encode", "encoded")),
+        Candidate("celery.app.trace", tracer="build_tracer"),
+        Candidate("celery.loaders.base", starting="BaseLoader.on_task_init"),
+        Candidate("celery.backends.base", encoded="Backend.encode"),
         # The library under it, with its messages; they are passed over unless they are Celery's.
-        Candidate("kombu.serialization", Wrap("loads", "decoded")),
-        Candidate("kombu.messaging", Wrap("Producer._prepare", "encoded"), Wrap("Producer._publish", "published")),
+        Candidate("kombu.serialization", decoded="loads"),
+        Candidate("kombu.messaging", encoded="Producer._prepare", published="Producer._publish"),
     ),
 )
 

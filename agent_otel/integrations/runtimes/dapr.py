@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent_otel.core import handler
 from agent_otel.core.types import StepReader
 from agent_otel.integrations.hooks import Flag, Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 # Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
@@ -19,14 +19,13 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "dapr.ext.workflow._durabletask.worker",
-            Wrap("_ActivityExecutor.execute", "activity"),
-            Wrap("_ActivityExecutor.execute_async", "activity"),
-            Wrap("_OrchestrationExecutor.execute", "workflow"),
-            Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
+            activity="_ActivityExecutor.execute _ActivityExecutor.execute_async",
+            workflow="_OrchestrationExecutor.execute",
+            stub="stubs.TaskHubSidecarServiceStub.__init__",
         ),
         # Sessions of OpenAI's Agents SDK in Dapr's store of states.
         Site(
-            Candidate("dapr.aio.clients.grpc.client", Wrap("DaprGrpcClientAsync.save_state", "saving")),
+            Candidate("dapr.aio.clients.grpc.client", saving="DaprGrpcClientAsync.save_state"),
             adapter="frameworks.openai_agents",
         ),
     ),

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import execution_context, handler, step_handler, step_visit
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
@@ -30,36 +30,29 @@ ENTRY = Integration(
         Site(
             Candidate(  # 3.1 and later
                 "dbos._sys_db",
-                Wrap("SystemDatabase.record_operation_result", "recorded"),
-                Wrap("SystemDatabase.check_operation_execution", "asked"),
-                Wrap("SystemDatabase.init_workflow", "started"),
-                Wrap("SystemDatabase.init_child_workflow", "started"),
-                Wrap("SystemDatabase.update_workflow_outcome", "ended"),
+                recorded="SystemDatabase.record_operation_result",
+                asked="SystemDatabase.check_operation_execution",
+                started="SystemDatabase.init_workflow SystemDatabase.init_child_workflow",
+                ended="SystemDatabase.update_workflow_outcome",
             ),
             Candidate(
                 "dbos._sys_db",
-                Wrap("SystemDatabase.record_operation_result", "recorded"),
-                Wrap("SystemDatabase.check_operation_execution", "asked"),
-                Wrap("SystemDatabase.init_workflow", "started"),
-                Wrap("SystemDatabase.update_workflow_outcome", "ended"),
+                recorded="SystemDatabase.record_operation_result",
+                asked="SystemDatabase.check_operation_execution",
+                started="SystemDatabase.init_workflow",
+                ended="SystemDatabase.update_workflow_outcome",
             ),
         ),
-        Candidate("dbos._outcome", Wrap("Immediate._intercept", "step"), Wrap("Pending._wrap", "asynchronous_step")),
-        Candidate("dbos._context", Wrap("EnterDBOSStepRetry.__enter__", "tried")),
+        Candidate("dbos._outcome", step="Immediate._intercept", asynchronous_step="Pending._wrap"),
+        Candidate("dbos._context", tried="EnterDBOSStepRetry.__enter__"),
         # The names of steps, and the workflows that are not new.
         Site(
             Candidate(  # 3.0 and later
-                "dbos._core",
-                Wrap("EnterDBOSStepCtx.__enter__", "entered"),
-                Wrap("execute_dequeued_workflow", "dequeued"),
+                "dbos._core", entered="EnterDBOSStepCtx.__enter__", dequeued="execute_dequeued_workflow"
             ),
-            Candidate(
-                "dbos._core",
-                Wrap("EnterDBOSStepCtx.__enter__", "entered"),
-                Wrap("execute_workflow_by_id", "resumes"),
-            ),
+            Candidate("dbos._core", entered="EnterDBOSStepCtx.__enter__", resumes="execute_workflow_by_id"),
             Candidate(  # up to 2.9
-                "dbos._core", Wrap("EnterDBOSStep.__enter__", "entered"), Wrap("execute_workflow_by_id", "resumes")
+                "dbos._core", entered="EnterDBOSStep.__enter__", resumes="execute_workflow_by_id"
             ),
         ),
     ),

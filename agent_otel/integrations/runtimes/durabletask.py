@@ -8,7 +8,7 @@ from agent_otel.core import handler, payload_cap
 from agent_otel.core.plain import modules_of
 from agent_otel.core.types import Invocation, Step, StepReader
 from agent_otel.integrations.hooks import Flag, Hook, Within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
 ENTRY = Integration(
@@ -20,13 +20,13 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "durabletask.worker",
-            Wrap("_ActivityExecutor.execute", "activity"),
-            Wrap("TaskHubGrpcWorker._execute_activity", "requested"),
-            Wrap("_OrchestrationExecutor.execute", "orchestrator"),
-            Wrap("stubs.TaskHubSidecarServiceStub.__init__", "stub"),
-            Wrap("TaskHubGrpcWorker.__init__", "worker"),
+            activity="_ActivityExecutor.execute",
+            requested="TaskHubGrpcWorker._execute_activity",
+            orchestrator="_OrchestrationExecutor.execute",
+            stub="stubs.TaskHubSidecarServiceStub.__init__",
+            worker="TaskHubGrpcWorker.__init__",
             # Which durabletask-dapr has not: up to Dapr 1.17 a module of the same name.
-            Wrap("payload_helpers.externalize_payloads", "externalized"),
+            externalized="payload_helpers.externalize_payloads",
         ),
     ),
 )

@@ -14,7 +14,7 @@ from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
@@ -26,10 +26,9 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "hatchet_sdk.worker.runner.runner",
-            Wrap("Runner.handle_start_step_run", "step_run"),
-            Wrap("Runner.serialize_output", "serialised"),
-            Wrap("Task.call", "task"),
-            Wrap("Task.aio_call", "task"),
+            step_run="Runner.handle_start_step_run",
+            serialised="Runner.serialize_output",
+            task="Task.call Task.aio_call",
         ),
     ),
 )

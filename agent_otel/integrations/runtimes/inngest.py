@@ -18,7 +18,7 @@ from agent_otel.core import step_handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(
@@ -30,18 +30,16 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "inngest._internal.execution_lib.v0",
-            Wrap("ExecutionV0.report_step", "reported"),
-            Wrap("ExecutionV0Sync.report_step", "reported"),
-            Wrap("ReportedStep.__aexit__", "ended"),
-            Wrap("ReportedStepSync.__exit__", "ended"),
+            reported="ExecutionV0.report_step ExecutionV0Sync.report_step",
+            ended="ReportedStep.__aexit__ ReportedStepSync.__exit__",
         ),
-        Candidate("inngest._internal.function", Wrap("Function.call", "call"), Wrap("Function.call_sync", "call")),
+        Candidate("inngest._internal.function", call="Function.call Function.call_sync"),
         # The request that calls a function, and the answer.
         Candidate(
             "inngest._internal.comm_lib.models",
-            Wrap("_prep_call_result", "preparing"),
-            Wrap("transforms.dump_json", "serialised"),
-            Wrap("server_lib.ServerRequest.from_raw", "received"),
+            preparing="_prep_call_result",
+            serialised="transforms.dump_json",
+            received="server_lib.ServerRequest.from_raw",
         ),
     ),
 )

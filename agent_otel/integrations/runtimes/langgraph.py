@@ -19,7 +19,7 @@ from agent_otel.core.plain import fields, identity, is_text, listed, modules_of,
 from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
 from agent_otel.integrations import patching, stores
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -35,32 +35,16 @@ ENTRY = Integration(
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
         Site(  # the second one up to 0.4
-            Candidate(
-                "langgraph.pregel.main",
-                Wrap("Pregel.stream", "run"),
-                Wrap("Pregel.astream", "run"),
-                Wrap("Pregel.invoke", "run"),
-                Wrap("Pregel.ainvoke", "run"),
-            ),
-            Candidate(
-                "langgraph.pregel",
-                Wrap("Pregel.stream", "run"),
-                Wrap("Pregel.astream", "run"),
-                Wrap("Pregel.invoke", "run"),
-                Wrap("Pregel.ainvoke", "run"),
-            ),
+            Candidate("langgraph.pregel.main", run="Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke"),
+            Candidate("langgraph.pregel", run="Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke"),
         ),
         # The node of a task.
         Site(
-            Candidate("langgraph.pregel._loop", Wrap("PregelLoop.put_writes", "writing")),
-            Candidate("langgraph.pregel.loop", Wrap("PregelLoop.put_writes", "writing")),  # up to 0.4
+            Candidate("langgraph.pregel._loop", writing="PregelLoop.put_writes"),
+            Candidate("langgraph.pregel.loop", writing="PregelLoop.put_writes"),  # up to 0.4
         ),
         Site(
-            Candidate(
-                "langgraph.prebuilt.tool_node",
-                Wrap("ToolNode._run_one", "tool_node"),
-                Wrap("ToolNode._arun_one", "tool_node"),
-            ),
+            Candidate("langgraph.prebuilt.tool_node", tool_node="ToolNode._run_one ToolNode._arun_one"),
             adapter="frameworks.langchain",
         ),
     ),
@@ -73,7 +57,7 @@ CHECKPOINT_ENTRY = Integration(
     tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
     uncovered="what a saver stores besides: a row's ids, versions and metadata",
     packages=("langgraph.checkpoint.base",),
-    sites=(Candidate("langgraph.checkpoint.base", Wrap("BaseCheckpointSaver.__init__", "savers")),),
+    sites=(Candidate("langgraph.checkpoint.base", savers="BaseCheckpointSaver.__init__"),),
 )
 
 _RUNTIME = "langgraph"

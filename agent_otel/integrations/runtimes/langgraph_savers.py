@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_text, text
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.runtimes import langgraph
 from agent_otel.integrations.runtimes.langgraph import open_saving
 
@@ -30,8 +30,8 @@ AWS_ENTRY = Integration(
     sites=(
         Candidate(
             "langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy",
-            Wrap("StorageStrategy._store_to_dynamodb", "put_item"),
-            Wrap("StorageStrategy._store_to_s3", "put_object"),
+            put_item="StorageStrategy._store_to_dynamodb",
+            put_object="StorageStrategy._store_to_s3",
         ),
     ),
 )
@@ -71,7 +71,7 @@ COSMOSDB_ENTRY = Integration(
     packages=("langgraph_checkpoint_cosmosdb",),
     sites=(
         Site(
-            Candidate("azure.cosmos._synchronized_request", Wrap("_request_body_from_data", "encoded")),
+            Candidate("azure.cosmos._synchronized_request", encoded="_request_body_from_data"),
             beside=("langgraph_checkpoint_cosmosdb",),  # other programs' Cosmos DB is left alone
         ),
     ),
@@ -110,7 +110,7 @@ MONGODB_ENTRY = Integration(
     tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol",
     uncovered="the ids of a document",
     packages=("langgraph.checkpoint.mongodb",),
-    sites=(Candidate("langgraph.checkpoint.mongodb.saver", Wrap("MongoDBSaver.__init__", "savers")),),
+    sites=(Candidate("langgraph.checkpoint.mongodb.saver", savers="MongoDBSaver.__init__"),),
 )
 
 savers = langgraph.savers
@@ -123,7 +123,7 @@ POSTGRES_ENTRY = Integration(
     tested="2.0 to 3.2",
     uncovered="nothing known",
     packages=("langgraph.checkpoint.postgres",),
-    sites=(Candidate("langgraph.checkpoint.postgres.base", Wrap("Jsonb.__init__", "inlined")),),
+    sites=(Candidate("langgraph.checkpoint.postgres.base", inlined="Jsonb.__init__"),),
 )
 
 # LangGraph's savers for PostgreSQL: the values that they put into a column of their own, not into the serializer.
@@ -151,8 +151,8 @@ REDIS_ENTRY = Integration(
     packages=("langgraph.checkpoint.redis",),
     sites=(
         Site(
-            Candidate("redis.commands.json", Wrap("_JSONBase._encode", "document_encoded")),
-            Candidate("redis.commands.json", Wrap("JSON._encode", "document_encoded")),  # up to redis 7
+            Candidate("redis.commands.json", document_encoded="_JSONBase._encode"),
+            Candidate("redis.commands.json", document_encoded="JSON._encode"),  # up to redis 7
             beside=("langgraph.checkpoint.redis",),  # other programs' Redis is left alone
         ),
     ),

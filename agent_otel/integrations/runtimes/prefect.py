@@ -18,7 +18,7 @@ from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
@@ -28,30 +28,21 @@ ENTRY = Integration(
     tested="3.8, its own server",
     uncovered="results that are not persisted; the parameters of tasks, which are references",
     sites=(
-        Candidate(
-            "prefect.task_engine",
-            Wrap("SyncTaskRunEngine.call_task_fn", "task"),
-            Wrap("AsyncTaskRunEngine.call_task_fn", "task"),
-        ),
+        Candidate("prefect.task_engine", task="SyncTaskRunEngine.call_task_fn AsyncTaskRunEngine.call_task_fn"),
         Candidate(
             "prefect.flow_engine",
-            Wrap("FlowRunEngine.call_flow_fn", "flow"),
-            Wrap("AsyncFlowRunEngine.call_flow_fn", "flow"),
-            Wrap("FlowRunEngine.handle_success", "flow_success"),
-            Wrap("AsyncFlowRunEngine.handle_success", "flow_success"),
+            flow="FlowRunEngine.call_flow_fn AsyncFlowRunEngine.call_flow_fn",
+            flow_success="FlowRunEngine.handle_success AsyncFlowRunEngine.handle_success",
         ),
         Candidate(
             "prefect.results",
-            Wrap("ResultRecord.serialize", "serialised"),
-            Wrap("ResultRecord.serialize_result", "serialised"),
-            Wrap("ResultStore._persist_result_record", "storing"),
-            Wrap("ResultStore._apersist_result_record", "storing"),
+            serialised="ResultRecord.serialize ResultRecord.serialize_result",
+            storing="ResultStore._persist_result_record ResultStore._apersist_result_record",
         ),
         # The refusals of the server.
         Candidate(
             "prefect.client.orchestration._flow_runs.client",
-            Wrap("FlowRunClient.create_flow_run", "created"),
-            Wrap("FlowRunAsyncClient.create_flow_run", "created"),
+            created="FlowRunClient.create_flow_run FlowRunAsyncClient.create_flow_run",
         ),
     ),
 )

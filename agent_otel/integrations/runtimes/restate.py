@@ -21,7 +21,7 @@ from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -37,15 +37,14 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "restate.server_context",
-            Wrap("ServerInvocationContext.create_run_coroutine", "run"),
-            Wrap("ServerInvocationContext.enter", "invocation"),
-            Wrap("invoke_handler", "handler"),
-            Wrap("VMWrapper.sys_run", "registered"),
-            Wrap("VMWrapper.propose_run_completion_success", "success"),
-            Wrap("VMWrapper.propose_run_completion_failure", "failure"),
-            Wrap("VMWrapper.propose_run_completion_transient", "failure"),
-            Wrap("VMWrapper.propose_run_completion_transient_with_delay_override", "failure"),
-            Wrap("VMWrapper.sys_set_state", "state"),
+            run="ServerInvocationContext.create_run_coroutine",
+            invocation="ServerInvocationContext.enter",
+            handler="invoke_handler",
+            registered="VMWrapper.sys_run",
+            success="VMWrapper.propose_run_completion_success",
+            failure="VMWrapper.propose_run_completion_failure VMWrapper.propose_run_completion_transient "
+            "VMWrapper.propose_run_completion_transient_with_delay_override",
+            state="VMWrapper.sys_set_state",
         ),
     ),
 )

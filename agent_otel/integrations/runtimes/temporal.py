@@ -19,7 +19,7 @@ from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Flag, Hook
-from agent_otel.integrations.registry.entries import Candidate, Integration, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 if TYPE_CHECKING:
@@ -36,23 +36,23 @@ ENTRY = Integration(
     sites=(
         Candidate(
             "temporalio.worker._activity",
-            Wrap("_ActivityWorker._handle_start_activity_task", "activity"),
-            Wrap("_ActivityInboundImpl.execute_activity", "handler"),
+            activity="_ActivityWorker._handle_start_activity_task",
+            handler="_ActivityInboundImpl.execute_activity",
         ),
         Candidate(
             "temporalio.worker._workflow",
-            Wrap("_WorkflowWorker._handle_activation", "activating"),
-            Wrap("_WorkflowWorker.__init__", "workflow_worker"),
-            Wrap("_RunningWorkflow.activate", "workflow_code"),
+            activating="_WorkflowWorker._handle_activation",
+            workflow_worker="_WorkflowWorker.__init__",
+            workflow_code="_RunningWorkflow.activate",
         ),
         # The encoded payloads that both send to the SDK's core.
         Candidate(
             "temporalio.bridge.worker",
-            Wrap("Worker.complete_activity_task", "completing_activity"),
-            Wrap("Worker.record_activity_heartbeat", "beating"),
-            Wrap("Worker.complete_workflow_activation", "completing_workflow"),
-            Wrap("Worker.validate", "validated"),
-            Wrap("encode_completion", "encoded"),
+            completing_activity="Worker.complete_activity_task",
+            beating="Worker.record_activity_heartbeat",
+            completing_workflow="Worker.complete_workflow_activation",
+            validated="Worker.validate",
+            encoded="encode_completion",
         ),
     ),
 )

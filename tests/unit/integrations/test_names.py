@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.integrations.registry import collection
 from agent_otel.integrations.registry.table import INTEGRATIONS
+from tests import integration_table
 from tests.environments import ROOT
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def test_each_distribution_is_one_integration_with_one_name() -> None:
 
 def test_the_table_has_the_entries_of_the_adapters() -> None:
     source = (ROOT / "agent_otel" / "integrations" / "registry" / "table.py").read_text(encoding="utf-8")
-    assert collection.table(collection.entries()) == source
+    assert integration_table.table(integration_table.entries()) == source
 
 
 def test_each_reader_that_an_entry_names_is_in_its_adapter() -> None:
@@ -183,4 +183,4 @@ def test_a_disabled_integration_is_left_alone_at_each_site(
 
 
 def test_each_entry_says_what_is_not_measured() -> None:
-    assert [entry.name for entry in collection.entries() if not entry.uncovered] == []
+    assert [entry.name for entry in integration_table.entries() if not entry.uncovered] == []

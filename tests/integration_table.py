@@ -19,7 +19,7 @@ _HEAD = '''\
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site, Wrap
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 
 INTEGRATIONS = (
 '''
@@ -56,8 +56,11 @@ def _site(site: Site, adapter: str) -> str:
 
 
 def _candidate(candidate: Candidate) -> str:
-    wraps = ", ".join(f"Wrap({wrap.target!r}, {wrap.reader!r})" for wrap in candidate.wraps)
-    return f"Candidate({candidate.module!r}, {wraps})"
+    functions: dict[str, list[str]] = {}
+    for wrap in candidate.wraps:
+        functions.setdefault(wrap.reader, []).append(wrap.target)
+    readers = ", ".join(f"{reader}={' '.join(targets)!r}" for reader, targets in functions.items())
+    return f"Candidate({candidate.module!r}, {readers})"
 
 
 def _options(of: Integration | Site, *names: str) -> str:
