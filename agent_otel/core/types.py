@@ -285,7 +285,7 @@ class ResponseVisit(Protocol):
 class Exchange(NamedTuple):
     """Functions that send a request again, with the answer to a call in its response.
 
-    ``body`` returns the name of a format in `agent_otel.messages.exchange` and the body, as a dictionary; None for a
+    ``body`` returns the name of a format in `agent_otel.messages` and the body, as a dictionary; None for a
     request that cannot be sent again. ``put`` replaces the body. ``plain`` returns a response, or an item of a stream,
     as JSON has it. ``stream`` returns the object that holds the generator of a streamed response, or an awaitable of
     it, and None for a whole response; ``generator`` is the attribute that has it, empty where it is the object itself.

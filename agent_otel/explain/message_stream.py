@@ -12,13 +12,13 @@ from agent_otel.measure.breakdown.json_reader import Reader
 from agent_otel.measure.breakdown.json_window import PLAIN, Form, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.size import json_size, text_bytes
-from agent_otel.remedies.history.turns import transcript
+from agent_otel.messages.formats import transcript
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from agent_otel.messages.base import Transcript
     from agent_otel.messages.fields import Path
-    from agent_otel.messages.types import Transcript
 
 #: Characters of a text that are kept: more than the view of a claim check has.
 KEPT_CHARACTERS: Final = 48 * 1024

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     #: Path of a value in a message, outermost first: keys, attribute names and list indexes.
     Path: TypeAlias = tuple[str | int, ...]
 
-__all__ = ["changed", "fields", "is_list", "listed", "text"]
+__all__ = ["changed", "fields", "is_list", "listed", "names_of", "text", "text_of", "without", "without_nulls"]
 
 
 def is_list(value: Any) -> bool:
@@ -30,6 +30,34 @@ def listed(value: Any) -> list[Any] | tuple[Any, ...]:
 def text(value: Any) -> str | None:
     """Return the value if it is a non-empty text, else None."""
     return value if type(value) is str and value else None
+
+
+def text_of(content: Any) -> str:
+    """Return the text of a message's content: a text, or the texts of its blocks without reasoning."""
+    if not is_list(content):
+        return text(content) or ""
+    blocks = map(fields, content)
+    return "".join(text(block.get("text")) or "" for block in blocks if not block.get("thought"))
+
+
+def without(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return the fields with other names than these."""
+    return {name: each for name, each in value.items() if name not in names}
+
+
+def without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of a message without those that are null."""
+    return {name: each for name, each in value.items() if each is not None}
+
+
+def names_of(tools: object, *path: str) -> set[str | None]:
+    """Return the names of tools, below a path of keys in each."""
+    found = set()
+    for tool in map(fields, listed(tools)):
+        for key in path:
+            tool = fields(tool.get(key))  # noqa: PLW2901 - one level down
+        found.add(text(tool.get("name")))
+    return found
 
 
 def changed(value: Any, changes: Mapping[Path, Any]) -> Any:

@@ -20,9 +20,9 @@ from agent_otel.core.plain import reworded
 from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
-from agent_otel.messages.exchange import FORMATS
-from agent_otel.messages.exchange.base import CALL, NEUTRAL, Answer, Tool
+from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool
 from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import ModelReader, RequestPart
-    from agent_otel.messages.exchange.base import Call, Format
+    from agent_otel.messages.base import Call, Format
     from agent_otel.settings import Settings
 
     #: An item of a stream, and the same as plain data.

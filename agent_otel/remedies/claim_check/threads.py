@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.messages.exchange.base import names_of
-from agent_otel.messages.fields import fields, text
+from agent_otel.messages.fields import fields, names_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

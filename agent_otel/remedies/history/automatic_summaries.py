@@ -22,9 +22,8 @@ from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
 from agent_otel.measure.size import json_size, size, text_bytes
-from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import fields, is_list, listed
-from agent_otel.messages.prompts import PROMPTING
+from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.circuit_breaker import Breaker
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
     from agent_otel.core.usage import Usage
-    from agent_otel.messages.prompts import Prompting
+    from agent_otel.messages.base import Format
     from agent_otel.remedies.history.summary_plan import Plan, Weight
     from agent_otel.remedies.history.turns import History, Result
     from agent_otel.settings import Settings
@@ -238,7 +237,7 @@ class _Visit:
     def _asked(self, text: str) -> Invocation:
         """Return the request that asks the agent's own model for a summary."""
         most = self._plan.summary_tokens if self._plan is not None else 0
-        prompt = PROMPTING[self._form].asking(self._body, summarizer.instructions(most), summarizer.TASK + text)
+        prompt = FORMATS[self._form].asking(self._body, summarizer.instructions(most), summarizer.TASK + text)
         apart = self._exchange.apart
         if apart is None:
             raise TypeError("the request cannot be sent apart")
@@ -268,7 +267,7 @@ class _Visit:
         has_tools = offers_tools(self._body) or bool(self._now.history.calls)
         before = self._tokens()
         summary = Summary(digest, text, in_call=has_tools, names_tool=is_stored and self._summaries.names_tool)
-        made = rendered(self._now.history, plan, PROMPTING[self._form], summary, replaced)
+        made = rendered(self._now.history, plan, FORMATS[self._form], summary, replaced)
         # Places behind the earlier summary are those of the program's own messages, moved.
         moved = self._replaced - self._replacing
         opening = plan.first - self._systems
@@ -476,7 +475,7 @@ class Summary(NamedTuple):
 def rendered(
     history: History,
     plan: Plan,
-    prompting: Prompting,
+    prompting: Format,
     summary: Summary,
     kept: Mapping[tuple[int, int], Original],
 ) -> list[Any]:

@@ -22,6 +22,7 @@ from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.request_prefix import Messages
 from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.formats import transcript
 from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.history import turns
@@ -36,7 +37,7 @@ from agent_otel.remedies.history.argument_copies import LargeArguments
 from agent_otel.remedies.history.argument_marks import FREE, parsed
 from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
-from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History, transcript
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
 
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ExecutionState, Totals
     from agent_otel.core.types import Invocation, LimitReached, ModelReader, ModelRequest
-    from agent_otel.messages.types import AnsweredCall, Transcript
+    from agent_otel.messages.base import AnsweredCall, Transcript
     from agent_otel.remedies.history.turns import Result
     from agent_otel.remedies.limits import Limits
     from agent_otel.settings import Settings

@@ -13,7 +13,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
-from agent_otel.messages import prompts
+from agent_otel.messages import formats
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
@@ -116,7 +116,7 @@ def _plan(messages: Sequence[Any], above_tokens: int, chunk_tokens: int, keep_tu
     texts = [_text(message) for message in compact(messages)]
     end = _end_of_old(history, keep_turns)
     first = opening(history)
-    if end <= first or prompts.shape_of(messages) is None:
+    if end <= first or formats.shape_of(messages) is None:
         return None
     return _Plan(first, end, messages[first:end], list(_chunks(history, texts, first, end, chunk_tokens)))
 
@@ -167,7 +167,7 @@ def _summarised(messages: Sequence[Any], plan: _Plan, texts: list[str]) -> list[
     if isinstance(outcome, Stored):
         summary += f'\n[the originals are stored: {policy.GET_TOOL_RESULT}(ref="{outcome.reference}")]'
     call_id = f"{semconv.CONTEXT_SUMMARIZE}_{hashlib.sha256(raw.data).hexdigest()[:_ID_DIGITS]}"
-    pair = prompts.pair(messages, call_id, semconv.CONTEXT_SUMMARIZE, summary)
+    pair = formats.pair(messages, call_id, semconv.CONTEXT_SUMMARIZE, summary)
     made = [*messages[: plan.first], *pair, *messages[plan.end :]]
     _tell(len(raw.data) - len(raw_of(pair).data), len(plan.old))
     return made

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
 from agent_otel.core import backpressure, model_tokens, switches
-from agent_otel.messages.exchange import FORMATS
 from agent_otel.messages.fields import fields, is_list
-from agent_otel.messages.prompts import PROMPTING
+from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.history.argument_compaction import compact
 from agent_otel.remedies.history.summary_plan import MARKED, READ, earlier_summary, is_mark, pieces, units
 from agent_otel.remedies.history.trimmed_line import text_of
@@ -116,7 +115,7 @@ class Asking:
     def _answer(self, response: Response) -> str:
         whole, items = response
         plain: Mapping[str, Any] = FORMATS[self._form].folded(items) if items is not None else fields(whole)
-        return PROMPTING[self._form].answer(plain)
+        return FORMATS[self._form].answer(plain)
 
 
 def _muted(call: Callable[[], _T]) -> Callable[[], _T]:

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import ours
-from agent_otel.messages import contents, items, messages
-from agent_otel.messages.fields import changed, fields
-from agent_otel.messages.types import NOTHING, AnsweredCall, RequestedCall, Transcript
+from agent_otel.messages.fields import changed
+from agent_otel.messages.formats import transcript
 
 if TYPE_CHECKING:
+    from agent_otel.messages.base import AnsweredCall, RequestedCall, Transcript
     from agent_otel.messages.fields import Path
 
 KEEP_TURNS: Final = 2
@@ -153,15 +153,6 @@ def read(messages: Sequence[Any], ids: Sequence[str | None] = ()) -> History:
     if len(ids) == len(seen):
         seen = [one if one.id is not None else one._replace(id=own) for one, own in zip(seen, ids, strict=True)]
     return History(messages, seen)
-
-
-def transcript(message: Any) -> Transcript:
-    """Return a message's calls and results; none for a message that cannot be read."""
-    try:
-        known = fields(message)
-        return contents.read(known) or items.read(known) or messages.read(known) or NOTHING
-    except ours(Exception):  # a message that raises when it is read stays unchanged, like the rest of the history
-        return NOTHING
 
 
 class Changes:

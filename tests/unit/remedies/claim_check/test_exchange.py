@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_otel.messages.exchange.anthropic import Anthropic, Bedrock
-from agent_otel.messages.exchange.base import Answer, Call
-from agent_otel.messages.exchange.openai import Chat, Responses
+from agent_otel.messages.anthropic import Anthropic, Bedrock
+from agent_otel.messages.base import Answer, Call
+from agent_otel.messages.openai import Chat, Responses
 
 Item = dict[str, Any]
 READ = Call("call_9", "get_tool_result", '{"ref":"claim:v2:abc"}')

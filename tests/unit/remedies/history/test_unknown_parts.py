@@ -6,7 +6,7 @@ import copy
 import json
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.messages.prompts import PROMPTING
+from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.history import automatic_summaries, request_rewriter, summarizer, summary_plan, turns
 from agent_otel.remedies.history.automatic_summaries import Summary
 from agent_otel.remedies.history.request_rewriter import Views
@@ -117,7 +117,7 @@ def test_a_message_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape
             assert not request_rewriter.is_due(given, {"tool_calls": 3})
 
 
-@each_row("shape", [shape for shape in SHAPES if shape in PROMPTING])
+@each_row("shape", [shape for shape in SHAPES if shape in FORMATS])
 def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
     for message in MESSAGES:
         given = [*history(shape), message]
@@ -131,7 +131,7 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
         assert "".join(summarizer.transcript(read, plan))
         originals = automatic_summaries.originals(read, plan, weights)
         made = automatic_summaries.rendered(
-            read, plan, PROMPTING[shape], Summary("d", "so far", in_call=True, names_tool=True), originals
+            read, plan, FORMATS[shape], Summary("d", "so far", in_call=True, names_tool=True), originals
         )
         assert "so far" in json.dumps(made)
 

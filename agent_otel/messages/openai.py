@@ -5,22 +5,11 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from agent_otel.messages.exchange.base import (
-    CALL,
-    NEUTRAL,
-    TEXT,
-    Answer,
-    Body,
-    Call,
-    Format,
-    Tool,
-    names_of,
-    without_nulls,
-)
-from agent_otel.messages.fields import fields, is_list, listed, text
+from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, RequestedCall, Tool
+from agent_otel.messages.fields import fields, is_list, listed, names_of, text, text_of, without, without_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 #: Types of blocks that streams bring in pieces.
@@ -28,12 +17,33 @@ _IN_PIECES: Final = ("thinking", "text")
 #: Their fields that grow, and the fields of a message that hold such blocks.
 _GROWING: Final = ("thinking", "text", "signature")
 _OF_BLOCKS: Final = ("content", "thinking_blocks")
+#: The field of the arguments by the field that has a call.
+_ARGUMENTS: Final = (("function", "arguments"), ("custom", "input"))
 
 
 class Chat(Format):
     """Chat completions."""
 
     messages: ClassVar[str] = "messages"
+    of_tools: ClassVar[tuple[str, ...]] = (
+        *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "n", "stop"),
+        *("logprobs", "top_logprobs", "modalities", "audio", "prediction", "web_search_options", "format"),
+    )
+
+    def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
+        """Put the instructions into the first message."""
+        messages = [self.statement(instructions, "system"), self.statement(prompt, "user")]
+        return {**without(body, *self.of_tools), "messages": messages}
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the text of the first choice."""
+        return text_of(self._message(response).get("content"))
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return a message with the call and one with the result."""
+        call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+        asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+        return [asked, self._result(Call(call_id, name, "{}"), result)]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there, several choices are asked for, or calls are switched off."""
@@ -60,7 +70,8 @@ class Chat(Format):
         message.pop("parsed", None)  # the SDK's own, as are the parsed arguments of calls
         if listed(message.get("tool_calls")):
             message["tool_calls"] = list(map(_call, listed(message["tool_calls"])))
-        return {**body, "messages": [*listed(body.get("messages")), message, *map(self._result, answers)]}
+        results = [self._result(answer.call, answer.text) for answer in answers]
+        return {**body, "messages": [*listed(body.get("messages")), message, *results]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of a chunk."""
@@ -99,14 +110,14 @@ class Chat(Format):
         return fields(fields(choices[0]).get("delta")) if choices else {}
 
     @staticmethod
-    def _result(answer: Answer) -> Body:
-        return {"role": "tool", "tool_call_id": answer.call.id, "content": answer.text}
+    def _result(call: Call, result: str) -> Body:
+        return {"role": "tool", "tool_call_id": call.id, "content": result}
 
 
 def _call(given: Any) -> Any:
     """Return a call without the arguments that the SDK has parsed."""
     function = fields(fields(given).get("function"))
-    return {**given, "function": _without(function, "parsed_arguments")} if "parsed_arguments" in function else given
+    return {**given, "function": without(function, "parsed_arguments")} if "parsed_arguments" in function else given
 
 
 def _as_blocks(value: Any) -> list[Any]:
@@ -156,13 +167,23 @@ def _add_call(calls: dict[Any, Body], piece: Mapping[str, Any], place: int) -> N
 class Mistral(Chat):
     """Mistral's chat completions, whose results also have the tool's name."""
 
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return the messages; one with a call has an empty text."""
+        asked, answer = super().pair(call_id, name, result)
+        return [{**asked, "content": ""}, answer]
+
     @staticmethod
-    def _result(answer: Answer) -> Body:
-        return {"role": "tool", "tool_call_id": answer.call.id, "name": answer.call.name, "content": answer.text}
+    def _result(call: Call, result: str) -> Body:
+        return {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": result}
 
 
 class Ollama(Chat):
     """Ollama's chat: no choices, no call ids, arguments as objects."""
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return the messages without an id."""
+        asked = self.statement("") | {"tool_calls": [{"function": {"name": name, "arguments": {}}}]}
+        return [asked, self._result(Call(call_id, name, {}), result)]
 
     @staticmethod
     def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -173,8 +194,8 @@ class Ollama(Chat):
         return without_nulls(fields(fields(item).get("message")))
 
     @staticmethod
-    def _result(answer: Answer) -> Body:
-        return {"role": "tool", "tool_name": answer.call.name, "content": answer.text}
+    def _result(call: Call, result: str) -> Body:
+        return {"role": "tool", "tool_name": call.name, "content": result}
 
     def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Join the parts' texts and calls; each part has whole calls."""
@@ -213,14 +234,10 @@ _TERMINAL: Final = ("response.completed", "response.incomplete", "response.faile
 
 def _item(item: Any) -> Body:
     """Return an item of an output as the API takes it: without the fields that the SDK has parsed."""
-    plain = _without(without_nulls(fields(item)), "parsed_arguments")
+    plain = without(without_nulls(fields(item)), "parsed_arguments")
     if plain.get("type") == "message":
-        plain["content"] = [_without(fields(block), "parsed") for block in listed(plain.get("content"))]
+        plain["content"] = [without(fields(block), "parsed") for block in listed(plain.get("content"))]
     return plain
-
-
-def _without(item: Mapping[str, Any], name: str) -> Body:
-    return {key: value for key, value in item.items() if key != name}
 
 
 def _is_call(item: Mapping[str, Any]) -> bool:
@@ -254,6 +271,24 @@ class Responses(Format):
     """The Responses API."""
 
     messages: ClassVar[str] = "input"
+    of_tools: ClassVar[tuple[str, ...]] = (
+        *("tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text", "include", "prompt", "stop"),
+        *("context_management", "truncation", "top_logprobs"),
+    )
+
+    def system(self, instructions: str) -> Body:
+        """Return the field of the instructions."""
+        return {"instructions": instructions}
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the texts of the messages in the output."""
+        items = map(fields, listed(response.get("output")))
+        return "".join(text_of(item.get("content")) for item in items if item.get("type") == "message")
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return two items."""
+        call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
+        return [call, self._result(Call(call_id, name, "{}"), result)]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there, calls are switched off, or the provider answers later."""
@@ -295,12 +330,12 @@ class Responses(Format):
         output = _answerable(list(map(_item, listed(response["output"]))))
         if body.get("store") is False and any(map(_is_bare, output)):  # the provider has kept none of them
             output = [
-                _without(item, "id") if item.get("type") in _FREE_OF_IDS else item
+                without(item, "id") if item.get("type") in _FREE_OF_IDS else item
                 for item in output
                 if not _is_bare(item)
             ]
         said = [] if body.get("conversation") else [*before, *output]
-        return {**body, "input": [*said, *map(self._result, answers)]}
+        return {**body, "input": [*said, *(self._result(answer.call, answer.text) for answer in answers)]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; an item's kind is that of the event that begins it."""
@@ -332,11 +367,29 @@ class Responses(Format):
         return sum(item.get("type") == "response.output_item.added" for item in items)
 
     @staticmethod
-    def _result(answer: Answer) -> Body:
-        kind = answer.call.kind or "function_call"
-        named = {"id" if kind == "local_shell_call" else "call_id": answer.call.id}
+    def _result(call: Call, result: str) -> Body:
+        kind = call.kind or "function_call"
+        named = {"id" if kind == "local_shell_call" else "call_id": call.id}
         more = {"status": "failed"} if kind == "apply_patch_call" else {}
-        output: Any = answer.text
+        output: Any = result
         if kind == "shell_call":
-            output = [{"stdout": "", "stderr": answer.text, "outcome": {"type": "exit", "exit_code": 1}}]
+            output = [{"stdout": "", "stderr": result, "outcome": {"type": "exit", "exit_code": 1}}]
         return {"type": f"{kind}_output", **named, **more, "output": output}
+
+
+def requested(message: Mapping[str, Any]) -> Iterator[RequestedCall]:
+    """Yield the calls in the fields of a chat message beside its content."""
+    calls = listed(message.get("tool_calls"))
+    for place, call in enumerate(map(fields, calls)):
+        call_id = text(call.get("id"))
+        if "args" in call:  # LangChain's
+            yield RequestedCall(("tool_calls", place, "args"), call_id, text(call.get("name")), call["args"])
+            continue
+        for key, argument in _ARGUMENTS:
+            inner = fields(call[key]) if key in call else {}
+            if argument in inner:
+                path = ("tool_calls", place, key, argument)
+                yield RequestedCall(path, call_id, text(inner.get("name")), inner[argument], key == "custom")
+    legacy = {} if calls else fields(message.get("function_call"))
+    if "arguments" in legacy:
+        yield RequestedCall(("function_call", "arguments"), None, text(legacy.get("name")), legacy["arguments"])

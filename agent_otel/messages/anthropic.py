@@ -7,24 +7,15 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_otel._internal.errors import attempt
-from agent_otel.messages.exchange.base import (
-    CALL,
-    NEUTRAL,
-    TEXT,
-    Answer,
-    Body,
-    Call,
-    Format,
-    Tool,
-    names_of,
-    without_nulls,
-)
-from agent_otel.messages.fields import fields, listed, text
+from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, AnsweredCall, Body, Call, Format, RequestedCall, Tool
+from agent_otel.messages.fields import fields, listed, names_of, text, text_of, without_nulls
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
+#: The field of a result that has the id of its call.
+CALL_ID: Final = "tool_use_id"
 #: Fields that a thread has from its first request, and that the API rejects in later ones.
 _OF_THREADS: Final = ("system", "tools")
 
@@ -33,6 +24,19 @@ class Anthropic(Format):
     """Anthropic's messages."""
 
     messages: ClassVar[str] = "messages"
+    of_tools: ClassVar[tuple[str, ...]] = (
+        *("tools", "tool_choice", "output_config", "output_format", "mcp_servers", "container", "context_management"),
+        *("stop_sequences", "cache_control"),
+    )
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the texts of the blocks."""
+        return text_of(listed(response.get("content")))
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return a message with the call and one with the result."""
+        call = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
+        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result_block(call_id, result)]}]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there or calls are switched off."""
@@ -76,8 +80,7 @@ class Anthropic(Format):
         response_id = text(response.get("id"))
         is_kept = _thread(body) in ("create", "continue") and response_id is not None
         said = [without_nulls(block) for block in map(fields, listed(response.get("content"))) if not _is_blank(block)]
-        results = [{"type": "tool_result", "tool_use_id": answer.call.id, "content": answer.text} for answer in answers]
-        answer = {"role": "user", "content": results}
+        answer = {"role": "user", "content": [result_block(answer.call.id, answer.text) for answer in answers]}
         if is_kept:
             thread = {"type": "continue", "previous_message_id": response_id}
             own = {name: value for name, value in body.items() if name not in _OF_THREADS}
@@ -118,6 +121,11 @@ class Anthropic(Format):
         return sum(item.get("type") == "content_block_start" for item in items)
 
 
+def result_block(call_id: str | None, content: Any, **more: Any) -> Body:
+    """Return the block of a result."""
+    return {"type": "tool_result", CALL_ID: call_id, "content": content, **more}
+
+
 def _is_blank(block: Mapping[str, Any]) -> bool:
     """Return True for a text block without text, which models write before a call and no request may have."""
     return type(block.get("text")) is str and not block["text"].strip()
@@ -144,10 +152,56 @@ def _parsed(given: str) -> Any:
     return attempt(json.loads, given or "{}", default={})
 
 
+def requested(content: Any) -> Iterator[RequestedCall]:
+    """Yield the calls among a message's blocks, except those of tools that the provider runs itself."""
+    for place, block in enumerate(map(fields, content)):
+        if block.get("type") == "tool_use":
+            yield RequestedCall(
+                ("content", place, "input"), text(block.get("id")), text(block.get("name")), block.get("input")
+            )
+        elif "toolUse" in block and "type" not in (inner := fields(block["toolUse"])):
+            path = ("content", place, "toolUse", "input")
+            yield RequestedCall(path, text(inner.get("toolUseId")), text(inner.get("name")), inner.get("input"))
+
+
+def answered(content: Any) -> Iterator[AnsweredCall]:
+    """Yield the results among a message's blocks."""
+    for place, block in enumerate(map(fields, content)):
+        if block.get("type") == "tool_result":
+            failed = block.get("is_error")
+            failed = failed if type(failed) is bool else None
+            yield AnsweredCall(
+                ("content", place, "content"), text(block.get(CALL_ID)), None, block.get("content"), failed
+            )
+        elif "toolResult" in block and "type" not in (inner := fields(block["toolResult"])):
+            status = inner.get("status")
+            failed = status == "error" if type(status) is str else None
+            path = ("content", place, "toolResult", "content")
+            yield AnsweredCall(path, text(inner.get("toolUseId")), None, inner.get("content"), failed)
+
+
 class Bedrock(Format):
     """Bedrock's Converse; an item of a stream is an event's name with its payload."""
 
     messages: ClassVar[str] = "messages"
+    of_tools = ("toolConfig", "promptVariables", "outputConfig", "additionalModelResponseFieldPaths")
+
+    def system(self, instructions: str) -> Body:
+        """Return the field of the system prompt's blocks."""
+        return {"system": [{"text": instructions}]}
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the texts of the blocks."""
+        return text_of(listed(self._message(response).get("content")))
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return a message with the call and one with the result."""
+        call = {"toolUse": {"toolUseId": call_id, "name": name, "input": {}}}
+        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [_result(call_id, result)]}]
+
+    def statement(self, words: str, role: str = "assistant") -> Any:
+        """Return a message with a block."""
+        return {"role": role, "content": [{"text": words}]}
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there."""
@@ -186,9 +240,7 @@ class Bedrock(Format):
 
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
         """Add the model's message and a message with the results."""
-        results = [
-            {"toolResult": {"toolUseId": answer.call.id, "content": [{"text": answer.text}]}} for answer in answers
-        ]
+        results = [_result(answer.call.id, answer.text) for answer in answers]
         message = self._message(response)
         said = [block for block in map(fields, listed(message.get("content"))) if block and not _is_blank(block)]
         turn = [{**message, "content": said}, {"role": "user", "content": results}]
@@ -243,6 +295,10 @@ class Bedrock(Format):
     @staticmethod
     def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
         return fields(fields(response.get("output")).get("message"))
+
+
+def _result(call_id: str | None, result: str) -> Body:
+    return {"toolResult": {"toolUseId": call_id, "content": [{"text": result}]}}
 
 
 def _add_converse_delta(block: Body, delta: Mapping[str, Any]) -> None:

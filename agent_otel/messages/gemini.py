@@ -1,20 +1,66 @@
-"""Gemini's generateContent: calls and answers are parts of contents."""
+"""Gemini's generateContent: calls and answers are parts of contents, and either may lack an id."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from agent_otel.messages.exchange.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, Tool
-from agent_otel.messages.fields import fields, listed, text
+from agent_otel.messages.base import (
+    CALL,
+    NEUTRAL,
+    TEXT,
+    Answer,
+    AnsweredCall,
+    Body,
+    Call,
+    Format,
+    RequestedCall,
+    Tool,
+    Transcript,
+)
+from agent_otel.messages.fields import fields, listed, text, text_of, without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+_ROLES: Final = ("user", "model", "function", "tool", None)
+_CALLS: Final = ("function_call", "functionCall")
+_RESPONSES: Final = ("function_response", "functionResponse")
+_OF_ANSWERS: Final = (
+    *("responseSchema", "responseJsonSchema", "responseMimeType", "responseModalities", "candidateCount"),
+    *("stopSequences", "speechConfig"),
+)
 
 
 class Gemini(Format):
     """The body of a request as JSON has it."""
 
     messages: ClassVar[str] = "contents"
+    of_tools: ClassVar[tuple[str, ...]] = ("tools", "toolConfig")
+
+    def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
+        """Leave out of the configuration what concerns the form of the answer, too."""
+        made = super().asking(body, instructions, prompt)
+        if "generationConfig" in body:
+            made["generationConfig"] = without(fields(body["generationConfig"]), *_OF_ANSWERS)
+        return made
+
+    def system(self, instructions: str) -> Body:
+        """Return the field of the system prompt's parts."""
+        return {"systemInstruction": {"parts": [{"text": instructions}]}}
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the text of the first candidate."""
+        return text_of(listed(_content(response).get("parts")))
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:  # noqa: ARG002 - calls are known by their order
+        """Return a content with the call and one with the result."""
+        call = {"functionCall": {"name": name, "args": {}}}
+        answer = {"functionResponse": {"name": name, "response": {"result": result}}}
+        return [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+
+    def statement(self, words: str, role: str = "model") -> Any:
+        """Return a content of the model, or of another role."""
+        return {"role": role, "parts": [{"text": words}]}
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there, calls are switched off, or tools of the provider exclude functions."""
@@ -84,3 +130,30 @@ def _typed(schema: Mapping[str, Any]) -> Body:
     if "properties" in schema:
         changed["properties"] = {name: _typed(each) for name, each in schema["properties"].items()}
     return changed
+
+
+def transcript(content: Mapping[str, Any]) -> Transcript | None:
+    """Return a content's calls and responses, or None if the fields are not a content."""
+    if "parts" not in content:
+        return None
+    parts, role = listed(content["parts"]), content.get("role")
+    if not parts or not (role is None or type(role) is str) or role not in _ROLES:
+        return None
+    asked, answered, recognised = [], [], False
+    for place, part in enumerate(map(fields, parts)):
+        recognised = recognised or "text" in part or "inline_data" in part or "inlineData" in part
+        for key in _CALLS:
+            call = fields(part.get(key))
+            if call:
+                path = ("parts", place, key, "args")
+                asked.append(RequestedCall(path, text(call.get("id")), text(call.get("name")), call.get("args")))
+        for key in _RESPONSES:
+            answer = fields(part.get(key))
+            if answer:
+                path = ("parts", place, key, "response")
+                response = answer.get("response")
+                failed = True if type(response) is dict and response.keys() == {"error"} else None
+                answered.append(AnsweredCall(path, text(answer.get("id")), text(answer.get("name")), response, failed))
+    if not (asked or answered or recognised):
+        return None
+    return Transcript(tuple(asked), tuple(answered), role == "user")

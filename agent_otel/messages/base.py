@@ -1,4 +1,4 @@
-"""The interface of a provider's format for exchanges: a tool is offered, its calls are read, their answers are added.
+"""Tool calls and results independent of their format, and the interface of a provider's format.
 
 All functions read and return plain data: dictionaries as JSON has them. They never change what they get.
 """
@@ -8,16 +8,50 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from agent_otel.messages.fields import fields, listed, text
+from agent_otel.messages.fields import without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from agent_otel.messages.fields import Path
 
 Body = dict[str, Any]
 
 #: Kinds of a stream's items. ``NEUTRAL``: neither text for the user nor a tool call, such as the beginning, reasoning
 #: and the end.
 NEUTRAL, TEXT, CALL = "neutral", "text", "call"
+
+
+class RequestedCall(NamedTuple):
+    """A tool call in a message. ``arguments`` stand at ``path``: a mapping, JSON text, or ``free`` text."""
+
+    path: Path
+    id: str | None
+    name: str | None
+    arguments: Any
+    free: bool = False
+
+
+class AnsweredCall(NamedTuple):
+    """A tool's result in a message. ``content`` stands at ``path``: text, blocks, or a mapping.
+
+    ``failed`` is the message's own error flag, or None if its format has none.
+    """
+
+    path: Path
+    id: str | None
+    name: str | None
+    content: Any
+    failed: bool | None = None
+
+
+class Transcript(NamedTuple):
+    """The calls and results of one message, and whether the user sent it. ``id`` is the message's own id."""
+
+    asked: tuple[RequestedCall, ...] = ()
+    answered: tuple[AnsweredCall, ...] = ()
+    by_user: bool = False
+    id: str | None = None
 
 
 class Tool(NamedTuple):
@@ -57,6 +91,27 @@ class Format(Protocol):
 
     #: Key of the body under which the messages are.
     messages: ClassVar[str]
+    #: Fields about tools, and about the schema of the answer, which a request for a text does not have.
+    of_tools: ClassVar[tuple[str, ...]]
+
+    def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
+        """Return a request with instructions and a text in place of the messages, without tools and schema."""
+        messages = [self.statement(prompt, "user")]
+        return {**without(body, *self.of_tools), **self.system(instructions), self.messages: messages}
+
+    def system(self, instructions: str) -> Body:
+        """Return the field of a request that has the system prompt."""
+        return {"system": instructions}
+
+    def answer(self, response: Mapping[str, Any]) -> str:
+        """Return the text of a response."""
+
+    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
+        """Return a call without arguments and its result."""
+
+    def statement(self, words: str, role: str = "assistant") -> Any:
+        """Return a message of the model, or of another role."""
+        return {"role": role, "content": words}
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True when a tool of this name can be offered: the request has none yet and allows tool calls."""
@@ -99,18 +154,3 @@ class Format(Protocol):
     def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - as above
         """Return the number of output items, or content blocks, that these items of a stream begin."""
         return 0
-
-
-def without_nulls(value: Mapping[str, Any]) -> Body:
-    """Return the fields of a message without those that are null."""
-    return {name: each for name, each in value.items() if each is not None}
-
-
-def names_of(tools: object, *path: str) -> set[str | None]:
-    """Return the names of tools, below a path of keys in each."""
-    found = set()
-    for tool in map(fields, listed(tools)):
-        for key in path:
-            tool = fields(tool.get(key))  # noqa: PLW2901 - one level down
-        found.add(text(tool.get("name")))
-    return found
