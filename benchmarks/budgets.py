@@ -179,7 +179,7 @@ def payloads() -> list[Row]:
 
     step = Step("temporal", "call_model", "investigate", "0f8fad5b-d9cb-469f-a165-70867728950e")
     reading = Payload("input", 400_000, data="x")
-    series = telemetry().payloads.series("temporal", "investigate", "call_model", "input")
+    series = telemetry().metrics.payload("temporal", "investigate", "call_model", "input")
     took = clock.measure(
         {
             "payload": lambda: step_handler.payload(step, reading),

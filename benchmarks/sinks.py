@@ -23,17 +23,17 @@ from rich.table import Table
 import agent_otel
 from agent_otel import semconv
 from agent_otel.telemetry import setup
-from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.metrics import Metrics
+from agent_otel.telemetry.sinks.base import recording
 from agent_otel.telemetry.sinks.otel import OTelSink
 from agent_otel.telemetry.sinks.prometheus import ClientMetric, PrometheusSink
-from agent_otel.telemetry.tool_metrics import Metrics
 from benchmarks import budgets, clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.tool_metrics import ToolSeries
+    from agent_otel.telemetry.metrics import ToolSeries
 
 
 class ClientSink(PrometheusSink):

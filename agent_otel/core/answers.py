@@ -77,9 +77,9 @@ class PendingAnswer:
             if not fragment.is_open:
                 continue
             fragment.is_open = False
-            self._out.metrics.incomplete(call.tool, fragment.reason)
+            self._out.metrics.record(semconv.ANSWERS_INCOMPLETE, 1, call.tool, fragment.reason)
             if self._execution is not None and is_ignored(self._execution, call.tool):
-                self._out.metrics.followed(call.tool, semconv.IGNORED)
+                self._out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.tool, semconv.IGNORED)
             if shown < _MOST_EVENTS:
                 shown += 1
                 self._show(call.tool, call_id, fragment)

@@ -69,20 +69,20 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     sized = measured if continued is None else request_prefix.sized_parts(parts, continued, measured)
     if sizes[semconv.TOOLS]:
         tool_definitions.take(out, request, sized)
-    out.metrics.request(sizes)
+    out.metrics.add(semconv.REQUEST_SIZE, sizes)
     for call in shown:
         model_calls.record(out, request, call, execution_id)
     undelivered, quoted, conversation, before = _history(out, request, read, sized, measured, known, new)
     shares, again = request_shares.add(before, sized, known, new)
     if conversation is not None:
         conversation.shares = shares
-    out.models.resent(again)
+    out.metrics.add(semconv.RESULT_RESENT, again)
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
     sent.removed = model_tokens.of_request(shares.removed)
     if sizes[semconv.TOOLS]:
         sent.tools = offered_tools.tool_sets.of(out, sized)
     sent.show(out)
-    out.models.series(request.model)
+    out.metrics.model(request.model)
     if not (executions.has_fragments or undelivered):
         return sent, None
     return sent, answers.pending(
@@ -152,7 +152,7 @@ def _seen(out: Telemetry, request: ModelRequest, call: RequestPart, result: Requ
     if shown is not None:
         model_calls.record(out, request, shown, execution_id, seen_at)
         shown.seen.delivered = shown.seen.most_delivered = shown.size.bytes
-        out.metrics.delivered(shown.name, shown.size.bytes)
+        out.metrics.record(semconv.RESULT_DELIVERED, shown.size.bytes, shown.name)
 
 
 def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> None:
@@ -277,13 +277,13 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
         if exact and has_shrunk(before, delivered) and noted.tool:
             ours = out.settings.trim_results and beginning(value).startswith(semconv.TRIMMED)
             layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
-            out.metrics.truncated(noted.tool, layer, semconv.CLEARED)
+            out.metrics.truncations(noted.tool, layer, semconv.CLEARED).record(1)
         return
     span, noted.span, noted.probe = noted.span, None, None
     kept = noted.handed if noted.handed >= 0 else noted.produced
     if kept < 0:
         return
-    out.metrics.delivered(noted.tool, delivered)
+    out.metrics.record(semconv.RESULT_DELIVERED, delivered, noted.tool)
     why = compare(kept, Size(delivered, exact), value)
     if why is not None and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
         _tell(out, noted, delivered, why, span)
@@ -291,7 +291,7 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
 
 def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
     """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
-    out.metrics.truncated(noted.tool, semconv.LAYER_MODEL_REQUEST, why)
+    out.metrics.truncations(noted.tool, semconv.LAYER_MODEL_REQUEST, why).record(1)
     executions.partly_shown(noted, Fragment(why, delivered, noted.produced, span))
     if span is not None:
         parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
@@ -333,7 +333,7 @@ def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
         if has_lost or says_so:
             noted.delivered = min(left_bytes, kept) if has_lost else left_bytes
         noted.most_delivered = noted.delivered
-        out.metrics.delivered(noted.tool, noted.delivered)
+        out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
         if has_lost or says_so:
             _tell(out, noted, noted.delivered, reason(cut), span)
         return
@@ -345,4 +345,4 @@ def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
     for tool, requests in list(followed.items()):
         followed[tool] = requests + 1
         if requests >= IGNORED_AFTER and followed.pop(tool, None) is not None:
-            out.metrics.followed(tool, semconv.IGNORED)
+            out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)

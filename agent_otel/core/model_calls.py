@@ -128,13 +128,13 @@ def record(
     series = out.metrics.tool(name, agent)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
     if reason is not None:
-        series.truncated(layer, reason).record(1, exemplar)
+        out.metrics.truncations(name, layer, reason).record(1, exemplar)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
-        out.metrics.incomplete(name, call.seen.fragment.reason, 0)
+        out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, name, call.seen.fragment.reason)
     if call.repeated:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
-        out.metrics.followed(call.follows or name, call.followup)
+        out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or name, call.followup)
     if call.invites is not None and execution_id is not None:
         fragments.invite(executions.touched(execution_id), call.name, call.invites, call.seen.fragment)
 
@@ -267,7 +267,7 @@ def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, kn
     execution = executions.known(execution_id)
     if execution is not None and part.call_id is not None and executions.answered(execution, part.call_id) is None:
         known[at] = executions.noted(execution, part.call_id, new_call(part.name or ""))
-        out.metrics.unmatched()
+        out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
 
 
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span

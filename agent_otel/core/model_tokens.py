@@ -20,7 +20,7 @@ from agent_otel.core.request_shares import portions
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_otel.core.sent_request import SentRequest
     from agent_otel.core.shares import Shares
     from agent_otel.core.usage import Usage
-    from agent_otel.telemetry.model_metrics import ModelSeries, RemedySeries
+    from agent_otel.telemetry.metrics import ModelSeries, RemedySeries
     from agent_otel.telemetry.setup import Telemetry
 
     Key = tuple[str, str]
@@ -71,7 +71,7 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
     if sent.reservation is not None:
         sent.reservation.used((used or estimated(sent)) + usage.output)
     shown: dict[str, Any] = {}
-    divided = divide(out, sent, out.models.series(sent.model), usage, shown)
+    divided = divide(out, sent, out.metrics.model(sent.model), usage, shown)
     sizes = grown(sent, used) if used else []
     of_all = None if totals is None else totals.tokens
     models.when_answered(sent.model, sent.answered_by, _known, out, sent, divided, of_all, usage, sizes, shown)
@@ -181,7 +181,7 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
         remedied += _remedied(out, sent, text_tokens, sent.removed, is_on=True)
     with recording.held:
         if usage.cached:
-            out.models.cached.add(usage.cached)
+            out.metrics.series(semconv.CACHED_TOKENS).add(usage.cached)
         series.tokens.add(keys, tokens)
         for remedy, count in remedied:
             remedy.tokens.add(count)
@@ -196,7 +196,7 @@ def _remedied(
     for strategy, less in less_by_remedy.items():
         if less:
             count = round(less * tokens / max(sent.bytes, 1))
-            found.append((out.models.remedy(strategy, is_on=is_on), count))
+            found.append((out.metrics.remedy(strategy, is_on=is_on), count))
     return found
 
 
@@ -303,7 +303,7 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
     """
     window, execution = facts.window, sent.execution
     if window is not None:
-        out.models.series(sent.model).used(tokens / window, out.settings.payload_near_ratio)
+        out.metrics.model(sent.model).used(tokens / window, out.settings.payload_near_ratio)
     use = ContextUse(tokens, window, sizes)
     if execution is not None:
         execution.context = use
@@ -325,7 +325,7 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
 
 def rejected(out: Telemetry, sent: SentRequest) -> None:
     """Count a request that its provider refused because it is longer than the window."""
-    out.models.series(sent.model).rejected.record(1)
+    out.metrics.model(sent.model).rejected.record(1)
     if sent.span.is_recording():
         put_on_any(sent.span, {semconv.CONTEXT_REJECTED: True})
 
@@ -372,7 +372,7 @@ def removed(out: Telemetry, strategy: str, removed_bytes: int, counted_bytes: in
 
     ``counted_bytes`` are those of them that the metric has already.
     """
-    out.metrics.removed(strategy, max(removed_bytes - counted_bytes, 0))
+    out.metrics.record(semconv.CONTEXT_REMOVED, max(removed_bytes - counted_bytes, 0), strategy)
     _next.set({**(_next.get() or {}), strategy: removed_bytes})
 
 

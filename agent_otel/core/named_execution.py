@@ -12,8 +12,7 @@ from agent_otel.core import execution_context, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import labels, run_spans, spans
-from agent_otel.telemetry.model_metrics import Ended
+from agent_otel.telemetry import metrics, run_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def _given_labels() -> dict[str, str] | None:
     return None if identity is None else identity.labels
 
 
-labels.of_execution = _given_labels
+metrics.of_execution = _given_labels
 
 
 class NamedExecution:
@@ -120,10 +119,10 @@ def end(  # noqa: PLR0913 - the execution's names and its end
         if finished.unsettled is not None and not has_failed:
             finished.unsettled.ended(finished.tool_calls)
         for tool in finished.followed or ():
-            out.metrics.followed(tool, semconv.IGNORED)
+            out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(workflow, agent, *totals)
-        out.models.execution(Ended(execution_id, exemplar), workflow, agent, finished)
+        out.metrics.spent(execution_id, workflow, agent, finished, exemplar)
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)

@@ -152,7 +152,7 @@ class ToolSets:
         with self._lock:
             requests, tokens = tools.take(time.monotonic())
         if requests:
-            out.models.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
+            out.metrics.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
 
     @errors.guarded("offered_tools.exit")
     def count_all(self) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
     from agent_otel.measure.breakdown.unread import Held, UnreadBytes
-    from agent_otel.telemetry.payload_metrics import PayloadSeries
+    from agent_otel.telemetry.metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
 
 #: Fewer turns to cap than this are counted, once per execution.
@@ -106,7 +106,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     direction, size_bytes, again, execution = carried.direction, carried.bytes, carried.again, step.execution
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
-    series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
+    series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
     if not again:
         series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
     utilization = size_bytes / cap_bytes if cap_bytes else 0.0
@@ -156,7 +156,7 @@ _utilization = operator.attrgetter("utilization")
 
 def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:
     """Count a rejected payload; from the second in a row on it is also a stuck retry."""
-    series = out.payloads.series(step.runtime, step.workflow, step.activity, direction)
+    series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
     series.rejected.record(1)
     if step.execution is not None and executions.refused(step.execution, kind_of(step, direction, kind)) > 1:
         series.stuck.record(1)
@@ -253,7 +253,7 @@ class _Explanation:
             if unread is not breakdown.unread:
                 breakdown = replace(breakdown, unread=None)
             if self._is_first:
-                self._out.payloads.analysed(
+                self._out.metrics.analysed(
                     self._step.workflow,
                     breakdown.paths,
                     breakdown.tools,
@@ -261,7 +261,7 @@ class _Explanation:
                     breakdown.duplicate_bytes,
                 )
             if unread is not None and not self._is_open():
-                self._out.payloads.unread(self._step.workflow, unread.paths)
+                self._out.metrics.add(semconv.PAYLOAD_UNREAD, unread.paths, self._step.workflow)
             if self._span is not None and self._span.span.is_recording():
                 put_on_any(self._span.span, payload_analysis.attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:

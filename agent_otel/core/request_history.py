@@ -107,7 +107,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     agent = execution_context.agent_of(request.agent)
     doubled, offered, key, conversation, messages_now, parts, continues, _ = reading
     if request.doubled or doubled:
-        out.metrics.doubled(agent)
+        out.metrics.record(semconv.HISTORY_DOUBLED, 1, agent)
     if execution.tracks:
         _read(execution, conversation, sized, continues=continues)
     shares = NO_SHARES if conversation is None else _shares(conversation, continues=continues, keeps=request.continued)
@@ -302,7 +302,7 @@ def _is_alone(
 
 def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelivered: Sequence[SeenCall]) -> None:
     """Count the loss, and name on the current span the calls that the model never got the results of."""
-    out.metrics.lost(agent)
+    out.metrics.record(semconv.HISTORY_LOST, 1, agent)
     span = trace.get_current_span()
     if span.is_recording():
         attributes: dict[str, bool | list[str]] = {semconv.HISTORY_IS_LOST: True}
@@ -371,7 +371,7 @@ def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
         return
     if total:
         behind = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
-        out.metrics.stable((total - behind) / total)
+        out.metrics.record(semconv.REQUEST_STABLE, (total - behind) / total)
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:
@@ -448,7 +448,7 @@ def tell(
     """Count a change by part, and show on the current span which part changed."""
     if change is None:
         return
-    out.models.prefix_changed(change.part)
+    out.metrics.record(semconv.PREFIX_CHANGES, 1, change.part)
     span = trace.get_current_span()
     if not span.is_recording():
         return

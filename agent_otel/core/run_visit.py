@@ -17,9 +17,8 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import run_spans, spans
-from agent_otel.telemetry.model_metrics import Ended
+from agent_otel.telemetry.metrics import is_active
 from agent_otel.telemetry.setup import telemetry
-from agent_otel.telemetry.tool_metrics import is_active
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -127,7 +126,7 @@ class RunVisit:
         if totals.tool_calls or totals.payload_bytes:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
-        self._out.models.execution(Ended(run.id, exemplar), run.workflow, run.agent, totals)
+        self._out.metrics.spent(run.id, run.workflow, run.agent, totals, exemplar)
         if run.conversation is None:
             self._forget(run.id)
         acting = result_remedies()
@@ -155,7 +154,7 @@ class RunVisit:
         if state is not None and state.followed:
             for tool in list(state.followed):
                 if fragments.is_ignored(state, tool):
-                    self._out.metrics.followed(tool, semconv.IGNORED)
+                    self._out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
 
 
 def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:

@@ -144,7 +144,7 @@ def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
 
 def _tell(out: Telemetry, change: SchemaChange) -> None:
     tool = clean(change.tool)
-    out.metrics.schema_changed(tool)
+    out.metrics.record(semconv.SCHEMA_CHANGES, 1, tool)
     attributes: dict[str, Any] = {
         semconv.PROPERTIES_ADDED: change.added,
         semconv.PROPERTIES_REMOVED: change.removed,

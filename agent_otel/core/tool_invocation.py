@@ -32,7 +32,7 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import large_results
-from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import recording
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
@@ -329,15 +329,15 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
     if call.remedied is not None and read is not None:
         call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
     for layer, reason in call.cuts:
-        series.truncated(layer, reason).record(1, exemplar)
+        call.out.metrics.truncations(call.name, layer, reason).record(1, exemplar)
     if call.limit_reached is not None:
-        call.out.metrics.limit_hit(call.limit_reached.limit)
+        call.out.metrics.record(semconv.LIMITS_HIT, 1, call.limit_reached.limit)
     if call.denied is not None:
-        call.out.metrics.denied(call.name, call.denied.rule, call.denied.mode)
+        call.out.metrics.record(semconv.POLICY_DENIED, 1, call.name, call.denied.rule, call.denied.mode)
     if call.repeated:
         series.repeats.record(1, exemplar)
     if call.followup is not None:
-        call.out.metrics.followed(call.follows or call.name, call.followup)
+        call.out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or call.name, call.followup)
     if call.is_refused:
         series.invalid_arguments.record(1, exemplar)
     if call.change is not None:
@@ -364,6 +364,6 @@ def keep(call: ToolInvocation) -> None:
     cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page and not call.reads_on else call.cuts
     reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, call.remedied) if cuts else None
     if reason is not None:
-        call.out.metrics.incomplete(call.name, reason, 0)
+        call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.invites, seen.fragment)

@@ -125,9 +125,9 @@ class Unrecorded(Controlled, Dispatch):
         add_event(span, event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
         metrics = setup.telemetry().metrics
         if event == semconv.POLICY_DENIED_EVENT:
-            metrics.denied(self.name, attributes[semconv.RULE], attributes[semconv.MODE])
+            metrics.record(semconv.POLICY_DENIED, 1, self.name, attributes[semconv.RULE], attributes[semconv.MODE])
         else:
-            metrics.limit_hit(attributes[semconv.LIMIT])
+            metrics.record(semconv.LIMITS_HIT, 1, attributes[semconv.LIMIT])
 
     def returned(self, *_: object) -> None:
         """Do nothing: the running call has its slot, and its caller may handle the return value or the exception."""

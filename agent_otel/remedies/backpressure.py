@@ -117,7 +117,7 @@ class Reservation:
         """Return the seconds before the SDK's next attempt: its own, or those to the end of the model's pause."""
         left = self._backpressure.pauses.until(self._model) - self._backpressure.clock()
         if left > seconds:
-            telemetry().metrics.waited(semconv.WAIT_RATE_LIMIT, left - max(seconds, 0.0))
+            telemetry().metrics.record(semconv.BACKPRESSURE_WAIT, left - max(seconds, 0.0), semconv.WAIT_RATE_LIMIT)
         return max(left, seconds)
 
     def _refuse(self, refused: Any) -> None:
@@ -189,12 +189,14 @@ class Apart:
     def block(self, most_seconds: float) -> None:
         """Block until the request may be sent. Raises TimeoutError where that is later."""
         self._check(most_seconds)
-        self._wait.block(telemetry().metrics.waited)
+        record = telemetry().metrics.record
+        self._wait.block(lambda reason, seconds: record(semconv.BACKPRESSURE_WAIT, seconds, reason))
 
     async def suspend(self, most_seconds: float) -> None:
         """Do the same as `block` without blocking the event loop."""
         self._check(most_seconds)
-        await self._wait.suspend(telemetry().metrics.waited)
+        record = telemetry().metrics.record
+        await self._wait.suspend(lambda reason, seconds: record(semconv.BACKPRESSURE_WAIT, seconds, reason))
 
     def _check(self, most_seconds: float) -> None:
         if self._wait.left() > most_seconds:
@@ -258,14 +260,14 @@ class Backpressure:
 
     def _call_waited(self, call: ToolInvocation, reason: str, seconds: float) -> None:
         self._log(reason)
-        call.out.metrics.waited(reason, seconds)
+        call.out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, reason)
         call.waited = (reason, seconds)
         call.started = time.perf_counter()  # the call begins now
         call.start_ns = time.time_ns() if call.start_ns else 0
 
     def _request_waited(self, out: Telemetry, sent: SentRequest | None, reason: str, seconds: float) -> None:
         self._log(reason)
-        out.metrics.waited(reason, seconds)
+        out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, reason)
         if sent is not None and sent.span.is_recording():
             add_event(sent.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
 

@@ -148,7 +148,7 @@ def _waiting(call: ToolInvocation, waiter: Future[Slot]) -> Iterator[None]:
         if not has_slot and not waiter.cancel():
             waiter.add_done_callback(_release)
         now = time.perf_counter()
-        call.out.metrics.waited(semconv.PARALLEL, now - began)
+        call.out.metrics.record(semconv.BACKPRESSURE_WAIT, now - began, semconv.PARALLEL)
         call.started = now  # the call begins now
         call.start_ns = time.time_ns() if call.start_ns else 0
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 
-from agent_otel.telemetry.recording import recording
+from agent_otel.telemetry.sinks.base import recording
 
 SDK: Final = "opentelemetry.sdk.trace"
 #: Types of values that a span may take without the SDK's validation.

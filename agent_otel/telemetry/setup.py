@@ -23,10 +23,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import forked, providers
-from agent_otel.telemetry.labels import Labelled, Labels
-from agent_otel.telemetry.model_metrics import ModelMetrics, costliest
-from agent_otel.telemetry.payload_metrics import PayloadMetrics
-from agent_otel.telemetry.tool_metrics import Metrics
+from agent_otel.telemetry.metrics import Labels, Metrics, costliest, labelled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -90,8 +87,6 @@ class Telemetry:
         "label_attributes",
         "labels",
         "metrics",
-        "models",
-        "payloads",
         "settings",
         "sinks",
         "tracer",
@@ -107,14 +102,10 @@ class Telemetry:
             values = () if self.labels is None else self.labels.fixed
         self.label_attributes = {name: value for name, value in zip(names, values, strict=True) if value}
         self.sinks = sinks
-        labelled = [Labelled(sink, names, values) for sink in sinks] if names else sinks
-        metrics = Metrics([*labelled], chosen.large_result_bytes, chosen.remedies)
+        self.metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies, names, values)
         self._by_values: dict[tuple[str, ...], Telemetry] = {}
         self.settings = chosen
         self.tracer = tracer
-        self.metrics = metrics
-        self.payloads = PayloadMetrics(metrics)
-        self.models = ModelMetrics(metrics)
         self.captures = chosen.capture_content
         self.args_key = _args_key(chosen)
 
@@ -126,7 +117,7 @@ class Telemetry:
             found = Telemetry(self.settings, self.tracer, self.sinks, values)
             found.args_key = self.args_key
             if self.labels is None or values != self.labels.fixed:  # alerts look for the start with a counter's labels
-                found.metrics.set(semconv.PROCESS_START, (), time.time())
+                found.metrics.record(semconv.PROCESS_START, time.time())
             found = self._by_values.setdefault(values, found)
         return found
 
@@ -194,7 +185,7 @@ def report_integration(name: str, version: str, target: str) -> None:
 
 
 def _publish(out: Telemetry, name: str, version: str, target: str) -> None:
-    out.metrics.set(semconv.INSTRUMENTATION_INFO, (name, version, target), 1)
+    out.metrics.record(semconv.INSTRUMENTATION_INFO, 1, name, version, target)
 
 
 def integrations() -> dict[str, list[str]]:
@@ -214,7 +205,7 @@ def unpublished() -> list[tuple[Metric, tuple[str, ...]]]:
     found = [(semconv.BUILD_INFO, _build(chosen))]
     for (name, target), version in list(_integrations.items()):
         found.append((semconv.INSTRUMENTATION_INFO, (name, version, target)))
-    return [(metric._replace(labels=(*metric.labels, *names)), (*values, *fixed)) for metric, values in found]
+    return [(labelled(metric, names), (*values, *fixed)) for metric, values in found]
 
 
 def _fixed(labels: tuple[tuple[str, str | None], ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -249,10 +240,9 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     spans = of_spans(chosen.spans, exporting=exporting, owned=owned)
     sinks, where = _sinks(chosen)
     made = Telemetry(chosen, tracer, sinks)
-    metrics = made.metrics
-    metrics.announce(chosen.limits)
-    metrics.set(semconv.PROCESS_START, (), time.time())
-    metrics.set(semconv.BUILD_INFO, _build(chosen), 1)
+    made.metrics.announce(chosen.limits)
+    made.metrics.record(semconv.PROCESS_START, time.time())
+    made.metrics.record(semconv.BUILD_INFO, 1, *_build(chosen))
     if chosen.status_file:
         from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
 
@@ -313,7 +303,7 @@ def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | Non
     forked.forget_counts(provider)
     names, fixed = _fixed(labels)
     for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
-        Labelled(sink, names, values).series(semconv.PROCESS_START, ()).record(time.time())
+        sink.series(labelled(semconv.PROCESS_START, names), values).record(time.time())
 
 
 def _own(provider: object) -> None:

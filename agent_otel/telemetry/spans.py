@@ -24,8 +24,8 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.recording import recording
 from agent_otel.telemetry.sdk_spans import PLAIN, SDK, ended, fill, is_alike, is_blind, is_idle, records_all
+from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -226,7 +226,7 @@ class _Visit:
 
     def _failed(self, error: Exception) -> None:
         self._summaries.breaker.failed()
-        telemetry().metrics.summarized(semconv.FAILED)
+        telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
         reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
         errors.warn_once(
             "summarizer",
@@ -278,7 +278,7 @@ class _Visit:
         self._summaries.kept.keep((self._form, self._owner), self._own.weights[self._systems :], kept)
         self._now, self._replaced, self._replacing = self._own, 0, 0
         self._use(kept)
-        telemetry().metrics.summarized(semconv.MADE)
+        telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.MADE)
         event = {
             semconv.TOKENS_BEFORE: before,
             semconv.TOKENS_AFTER: self._tokens(),

@@ -331,7 +331,7 @@ def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Re
     reached = counting.enter(execution, place.conversation, used_tokens)
     counting.show(execution, key, reached)
     if reached is not None:
-        out.metrics.limit_hit(reached.limit)
+        out.metrics.record(semconv.LIMITS_HIT, 1, reached.limit)
         return reached
     _spend(counting, execution, result.answered)
     return None

@@ -180,7 +180,7 @@ def _tell(removed_bytes: int, old_messages: int) -> None:
         return
     from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - nothing is set up while the package is off
 
-    telemetry().metrics.removed(semconv.SUMMARIZE, max(removed_bytes, 0))
+    telemetry().metrics.record(semconv.CONTEXT_REMOVED, max(removed_bytes, 0), semconv.SUMMARIZE)
     event = {semconv.REMOVED_BYTES: removed_bytes, semconv.REMOVED_MESSAGES: old_messages}
     add_event(trace.get_current_span(), semconv.CONTEXT_SUMMARIZE, event)
 

@@ -26,7 +26,7 @@ import agent_otel
 from agent_otel._internal import errors
 from agent_otel.core.models import models, read_facts
 from agent_otel.core.usage import Usage
-from agent_otel.telemetry.model_metrics import costliest
+from agent_otel.telemetry.metrics import costliest
 
 ready = threading.Event()
 models.when_known("gpt-4o", lambda facts: ready.set())

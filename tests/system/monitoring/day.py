@@ -134,7 +134,7 @@ def run(number: int, file: Path) -> None:
     job, replica, half = PROCESSES[number]
     chance = random.Random(number)  # noqa: S311 - the same day each time
     scrapes = Scrapes(f"{job}-{replica}-{half}")
-    telemetry().metrics.set(semconv.PROCESS_START, (), half * MINUTES * 60.0 + 1)
+    telemetry().metrics.record(semconv.PROCESS_START, half * MINUTES * 60.0 + 1)
     runs, due = Runs(job, chance), 0.0
     for minute in range(MINUTES):
         # Fewest calls at midnight, most at noon.
@@ -152,7 +152,7 @@ def run(number: int, file: Path) -> None:
 def incident(file: Path) -> None:
     """Run a process for two hours, in which the payload of one workflow meets its cap."""
     scrapes = Scrapes("support-2")
-    telemetry().metrics.set(semconv.PROCESS_START, (), 1)
+    telemetry().metrics.record(semconv.PROCESS_START, 1)
     with agent_otel.execution("refund-1", workflow=DYING):
         for minute in range(INCIDENT_MINUTES):
             if minute in FILLED:
@@ -165,7 +165,7 @@ def incident(file: Path) -> None:
 def life(file: Path) -> None:
     """Run a process that meets the cap before it is scraped, once."""
     scrapes = Scrapes(f"{LIFE}-0")
-    telemetry().metrics.set(semconv.PROCESS_START, (), 1)
+    telemetry().metrics.record(semconv.PROCESS_START, 1)
     with agent_otel.execution("refund-1", workflow=DYING, labels={"tenant": "acme"}):
         payload = b"x" * int(1.05 * _CAP_BYTES)
         agent_otel.payload(payload, runtime="temporal", activity="answer", direction="input")

@@ -236,8 +236,8 @@ def mishap(number: int) -> Work:
         talk.exceed()
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.
         handler.enter_model(ModelReader(_fail), Invocation(None, (), {}))
-        telemetry().metrics.summarized(semconv.MADE)
-        telemetry().metrics.summarized(semconv.FAILED)
+        telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.MADE)
+        telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
         yield
 
 
@@ -290,7 +290,7 @@ def run(number: int, file: Path) -> None:
     prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     for collector in (GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTOR):
         prometheus_client.REGISTRY.unregister(collector)
-    telemetry().metrics.set(semconv.PROCESS_START, (), started)
+    telemetry().metrics.record(semconv.PROCESS_START, started)
     # As the table of genai-prices has it: another process would read it, in a time of its own.
     models.models._known[MODEL] = models.ModelFacts(WINDOW, ((0, 2.5e-6, 1.25e-6, 2.5e-6, 1e-5),))
     targets = [Target(prometheus_client.REGISTRY, process.job, process.instance, started)]

@@ -122,7 +122,7 @@ from agent_otel._internal import collected
 from agent_otel.core.executions import executions
 from agent_otel.core.execution_state import Tokens
 from agent_otel.core.usage import Usage
-from agent_otel.telemetry.model_metrics import costliest
+from agent_otel.telemetry.metrics import costliest
 
 provide()
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
-from agent_otel.telemetry.model_metrics import ModelMetrics
+from agent_otel.telemetry.metrics import Metrics
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
-from agent_otel.telemetry.tool_metrics import Metrics
 
 SYSTEM, A, B = ("system", ""), ("tool_results", "a"), ("tool_results", "b")
 
@@ -14,12 +13,12 @@ SYSTEM, A, B = ("system", ""), ("tool_results", "a"), ("tool_results", "b")
 def test_models_above_the_limit_share_their_series_and_are_counted() -> None:
     registry = CollectorRegistry()
     sink = PrometheusSink(registry)
-    models = ModelMetrics(Metrics([sink], 10_000))
+    metrics = Metrics([sink], 10_000)
     for number in range(60):
-        models.series(f"m{number}").tokens.add([SYSTEM], [1])
+        metrics.model(f"m{number}").tokens.add([SYSTEM], [1])
     held = len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled)  # type: ignore[union-attr]
     for _ in range(100):
-        models.series("m59").tokens.add([SYSTEM], [1])
+        metrics.model("m59").tokens.add([SYSTEM], [1])
     assert len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled) == held  # type: ignore[union-attr]
     labels = {"gen_ai_tool_name": "", "gen_ai_request_model": "_other", "part": "system"}
     assert registry.get_sample_value("agent_otel_tool_context_tokens_total", labels) == 110
@@ -27,7 +26,7 @@ def test_models_above_the_limit_share_their_series_and_are_counted() -> None:
 
 def test_conversations_with_other_orders_of_parts_take_turns() -> None:
     registry = CollectorRegistry()
-    series = ModelMetrics(Metrics([PrometheusSink(registry)], 10_000)).series("m")
+    series = Metrics([PrometheusSink(registry)], 10_000).model("m")
     for _ in range(2):
         series.tokens.add([SYSTEM, A], [1, 2])
         series.tokens.add([A, B, SYSTEM], [10, 20, 0])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from agent_otel import semconv
-from agent_otel.telemetry.payload_metrics import PayloadMetrics
+from agent_otel.telemetry.metrics import Metrics
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
-from agent_otel.telemetry.tool_metrics import Metrics
 
 RUNTIME = {"workflow_runtime": "temporal"}
 WORKFLOW = {**RUNTIME, "gen_ai_workflow_name": "audit"}
@@ -15,13 +14,13 @@ WORKFLOW = {**RUNTIME, "gen_ai_workflow_name": "audit"}
 
 def test_sizes_and_utilization_by_direction_and_cap() -> None:
     registry = CollectorRegistry()
-    payloads = PayloadMetrics(Metrics([PrometheusSink(registry)], 10_000))
-    state = payloads.series("temporal", "audit", "read", "state")
+    metrics = Metrics([PrometheusSink(registry)], 10_000)
+    state = metrics.payload("temporal", "audit", "read", "state")
     # Utilization: below the near ratio, at it, at the cap, and above the cap. The last payload has no cap.
     for payload_bytes, cap_bytes in ((79, 100), (80, 100), (100, 100), (101, 100), (7, None)):
         state.payload(payload_bytes, cap_bytes, 0.8, None)
-    payloads.series("temporal", "audit", "write", "state").payload(10, 40, 0.8, None)
-    payloads.series("temporal", "audit", "", semconv.HISTORY).payload(5_000, None, 0.8, None)
+    metrics.payload("temporal", "audit", "write", "state").payload(10, 40, 0.8, None)
+    metrics.payload("temporal", "audit", "", semconv.HISTORY).payload(5_000, None, 0.8, None)
 
     def sample(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"agent_otel_workflow_{name}", labels)
@@ -43,10 +42,10 @@ def test_sizes_and_utilization_by_direction_and_cap() -> None:
 def test_counters_of_remedies_count_each_event_once() -> None:
     registry = CollectorRegistry()
     metrics = Metrics([PrometheusSink(registry)], 10_000)
-    metrics.summarized("stored")
-    metrics.limit_hit("tool_calls")
-    metrics.denied("search", "tools", "enforce")
-    metrics.followed("search", "narrowed")
+    metrics.record(semconv.CONTEXT_SUMMARIES, 1, "stored")
+    metrics.record(semconv.LIMITS_HIT, 1, "tool_calls")
+    metrics.record(semconv.POLICY_DENIED, 1, "search", "tools", "enforce")
+    metrics.record(semconv.TOOL_FOLLOWUPS, 1, "search", "narrowed")
     counted = {sample.name: sample.value for family in registry.collect() for sample in family.samples if sample.value}
     assert {
         "agent_otel_context_summaries_total": 1,

@@ -1,0 +1,552 @@
+"""The recorder: series of the metrics of `agent_otel.semconv`, bound once for each label set on every sink."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from agent_otel import semconv
+from agent_otel._internal import errors, fork
+from agent_otel.measure.preview import clean
+from agent_otel.telemetry.sinks.base import Fan, Group, grouped, recording
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from agent_otel.semconv.types import Metric
+    from agent_otel.telemetry.sinks.base import Series, Sink
+    from agent_otel.telemetry.spans import Exemplar
+
+_MOST_DEFINITIONS: Final = 8
+_MOST_COSTLY: Final = 10
+MOST_SETS: Final = 200
+"""Sets of values that have series of their own besides the fixed ones; in further ones, the others are ``_other``."""
+
+
+class Metrics:
+    """The series of all metrics on the sinks in use.
+
+    A limited label such as a tool's name keeps its first values, and all further ones become ``_other``: a model can
+    invent ten thousand tool names, and each would add a set of series in every process.
+    """
+
+    def __init__(
+        self,
+        sinks: list[Sink],
+        large_result_bytes: int,
+        remedies: tuple[str, ...] = (),
+        labels: tuple[str, ...] = (),
+        values: tuple[str, ...] = (),
+    ) -> None:
+        self.large_result_bytes = large_result_bytes
+        #: Remedies that may replace a result: `ceiling`, `claim_check`.
+        self.remedies = remedies
+        self._sinks = sinks
+        #: The labels of the program, and their values.
+        self._own = labels, values
+        #: The values that have occurred, by limited label.
+        self._known: dict[str, set[str]] = {label: set() for label in semconv.NAME_LIMITS}
+        self._series: dict[tuple[str, tuple[str | None, ...]], Series] = {}
+        #: Fingerprints of definitions by the label values of the tool and the agent.
+        self._defined: dict[tuple[str, str], set[str]] = {}
+        #: Series by the label values of the tool and the agent.
+        self.tools: dict[tuple[str, str], ToolSeries] = {}
+        self._models: dict[str | None, ModelSeries] = {}
+        #: Of all models above the limit: each would keep its own until a scrape.
+        self._other_models: ModelSeries | None = None
+        self._payloads: dict[tuple[str, str | None, str | None, str], PayloadSeries] = {}
+        self._caps: dict[tuple[str, str], set[int]] = {}
+        #: By strategy, of remedies that are off and on.
+        self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
+
+    def series(self, metric: Metric, *names: str | None) -> Series:
+        """Return the series of a metric with these label values; None or an empty value means an absent label."""
+        series = self._series.get((metric.name, names))
+        return self._bind(metric, tuple(map(self.limit, metric.labels, names))) if series is None else series
+
+    def record(self, metric: Metric, value: float, *names: str | None, exemplar: Exemplar | None = None) -> None:
+        """Observe a value, add to a counter or set a gauge, with these label values."""
+        self.series(metric, *names).record(value, exemplar)
+
+    def add(self, metric: Metric, amounts: Mapping[str, float], *names: str | None) -> None:
+        """Record several amounts, by the value of the last label."""
+        with recording.held:
+            for name, amount in amounts.items():
+                self.series(metric, *names, name).add(amount)
+
+    def _bind(self, metric: Metric, values: tuple[str, ...]) -> Series:
+        with recording.held:
+            series = self._series.get((metric.name, values))
+            if series is None:
+                bound = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
+                series = self._series[metric.name, values] = bound[0] if len(bound) == 1 else Fan(bound)
+            return series
+
+    def limit(self, label: str, name: str | None) -> str:
+        """Apply the limit of a label to a name; an empty value means that the label is absent."""
+        known = self._known.get(label)
+        if not name or known is None or name in known or name == semconv.OTHER:
+            return name or ""
+        name = clean(name)
+        if name in known:
+            return name
+        most = semconv.NAME_LIMITS[label]
+        if len(known) >= most:
+            errors.warn_once(
+                f"limit of {label}",
+                f"More than {most} distinct values of {label}; further ones are counted as {semconv.OTHER!r}. Are "
+                "names being made up?",
+            )
+            return semconv.OTHER
+        known.add(name)
+        return name
+
+    def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
+        """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it."""
+        with recording.held:
+            key = (self.limit(semconv.GEN_AI_TOOL_NAME, name), self.limit(semconv.AGENT_NAME, agent))
+            if key not in self.tools:
+                self.tools[key] = ToolSeries(self, *key, timed=not any(map(is_active, also_timed_by)))
+            return self.tools[key]
+
+    def model(self, model: str | None) -> ModelSeries:
+        """Return the series of a model, by its name in requests."""
+        found = self._models.get(model)
+        if found is None:
+            name = self.limit(semconv.REQUEST_MODEL, model)
+            if name == semconv.OTHER:
+                found = self._other_models = self._other_models or ModelSeries(self, name)
+            else:
+                found = self._models[model] = ModelSeries(self, name)
+        return found
+
+    def payload(self, runtime: str, workflow: str | None, activity: str | None, direction: str) -> PayloadSeries:
+        """Return the series of a boundary, by the names that adapters report."""
+        key = (runtime, workflow, activity, direction)
+        found = self._payloads.get(key)
+        if found is None:
+            labels = (semconv.RUNTIME, semconv.WORKFLOW_NAME, semconv.ACTIVITY)
+            names = tuple(map(self.limit, labels, key))
+            caps = self._caps.setdefault((names[0], direction), set())
+            found = PayloadSeries(self, caps, *names, direction)
+            if semconv.OTHER not in names:
+                self._payloads[key] = found
+        return found
+
+    def remedy(self, strategy: str, *, is_on: bool) -> RemedySeries:
+        """Return the series of a remedy: of what requests lack with it, or would lack if it were on."""
+        remedies = self._remedies[is_on]
+        found = remedies.get(strategy)
+        if found is None:
+            found = remedies[strategy] = RemedySeries(self, strategy, is_on=is_on)
+        return found
+
+    def truncations(self, tool: str, layer: str, reason: str) -> Series:
+        """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""
+        own = semconv.REASON_COUNTERS.get(reason)
+        if own is not None:
+            return self.series(own, tool)
+        return self.series(semconv.RESULTS_TRUNCATED, tool, layer, reason)
+
+    def remedied(self, tool: str, remedy: str, removed_bytes: int) -> None:
+        """Count a result that a remedy replaced and the removed bytes; `truncations` counts the truncation."""
+        if remedy == semconv.CEILING:
+            self.record(semconv.RESULTS_LARGE, 1, tool, semconv.CEILING)
+        self.record(semconv.CONTEXT_REMOVED, max(removed_bytes, 0), remedy)
+
+    def claim_check(self, operation: str, result: str, io_bytes: int, seconds: float) -> None:
+        """Record an operation on the claim store."""
+        self.record(semconv.CLAIM_CHECK_OPERATIONS, 1, operation, result)
+        self.record(semconv.CLAIM_CHECK_DURATION, seconds, operation, result)
+        if io_bytes:
+            self.record(semconv.CLAIM_CHECK_IO, io_bytes, operation)
+
+    def announce(self, limits: Iterable[str]) -> None:
+        """Create the counters that alerts use at 0, so that the first event is an increase and not a new series."""
+        for limit in limits:
+            self.record(semconv.LIMITS_HIT, 0, limit)
+        if semconv.CLAIM_CHECK in self.remedies:
+            for operation, result in semconv.CLAIM_CHECK_CASES:
+                self.record(semconv.CLAIM_CHECK_OPERATIONS, 0, operation, result)
+
+    def defined(self, tool: str, agent: str | None, fingerprint: str) -> None:
+        """Show a definition of a tool; of too many of a tool and agent only the first are shown."""
+        key = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), self.limit(semconv.AGENT_NAME, agent))
+        shown = self._defined.setdefault(key, set())
+        if fingerprint in shown or len(shown) < _MOST_DEFINITIONS:
+            shown.add(fingerprint)
+            self.record(semconv.DEFINITION_INFO, 1, *key, fingerprint)
+
+    def offered(self, requests: int, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
+        """Count requests with these tools; ``sizes`` are bytes of one request, ``tokens`` those of all requests."""
+        with recording.held:
+            for (tool, definition_bytes), count in zip(sizes.items(), tokens, strict=True):
+                self.series(semconv.TOOL_OFFERED, tool).add(requests)
+                self.series(semconv.DEFINITION_SENT, tool).add(requests * definition_bytes)
+                self.series(semconv.DEFINITION_TOKENS, tool).add(count)
+
+    def dropped(self, agent: str | None, dropped_bytes: int, turns: int, tasks: int) -> None:
+        """Count the earlier messages that a window left out of a request."""
+        self.record(semconv.HISTORY_DROPPED, dropped_bytes, agent)
+        self.record(semconv.TURNS_DROPPED, turns, agent)
+        if tasks:
+            self.record(semconv.TASKS_DROPPED, tasks, agent)
+
+    def analysed(
+        self,
+        workflow: str | None,
+        components: Mapping[str, int],
+        tools: Mapping[str, int],
+        unattributed_bytes: int,
+        duplicate_bytes: int,
+    ) -> None:
+        """Record the breakdown of a payload, in bytes."""
+        self.add(semconv.PAYLOAD_COMPONENT, components, workflow)
+        self.add(semconv.PAYLOAD_BY_TOOL, tools, workflow)
+        self.record(semconv.PAYLOAD_BY_TOOL, unattributed_bytes, workflow, semconv.OTHER)
+        self.record(semconv.PAYLOAD_DUPLICATE, duplicate_bytes, workflow)
+
+    def execution(
+        self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int, payload_bytes: int
+    ) -> None:
+        """Record the totals of a finished execution."""
+        self.record(semconv.EXECUTION_TOOL_CALLS, tool_calls, workflow, agent)
+        self.record(semconv.EXECUTION_RESULT_SIZE, result_bytes, workflow, agent)
+        if payload_bytes:
+            self.record(semconv.EXECUTION_PAYLOAD_SIZE, payload_bytes, workflow, agent)
+
+    def spent(
+        self, execution_id: str, workflow: str | None, agent: str | None, totals: Totals, exemplar: Exemplar | None
+    ) -> None:
+        """Record the model requests of a finished execution, their tokens and their price."""
+        tokens = totals.tokens
+        if tokens is None:
+            return
+        count = tokens.input + tokens.output
+        self.record(semconv.EXECUTION_MODEL_REQUESTS, tokens.requests, workflow, agent)
+        self.record(semconv.EXECUTION_MODEL_RETRIES, totals.model_retries, workflow, agent)
+        self.record(semconv.EXECUTION_TOKENS, count, workflow, agent, exemplar=exemplar)
+        self.record(semconv.EXECUTION_CACHED, tokens.cached, workflow, agent)
+        trace = "" if exemplar is None else exemplar.labels["trace_id"]
+        row = Costly(execution_id, trace, workflow or "", agent or "", None, count, tokens.requests)
+        costliest.add(row)
+
+        def paid(cost: float) -> None:
+            self.record(semconv.EXECUTION_PRICE, cost, workflow, agent, exemplar=exemplar)
+            costliest.add(row._replace(dollars=cost), row)
+
+        tokens.when_priced(paid)
+
+    def count_internal_error(self, handler: Callable[[str], None]) -> Callable[[str], None]:
+        """Return an error handler that counts on the metric as well."""
+
+        def count(where: str) -> None:
+            handler(where)
+            try:
+                self.record(semconv.INTERNAL_ERRORS, 1, where)
+            except errors.ours(Exception) as error:
+                errors.warn_once("count", f"Internal errors cannot be counted: {type(error).__qualname__}")
+
+        return count
+
+
+def _bound(
+    sink: Sink, metric: Metric, values: tuple[str, ...], labels: tuple[str, ...], own: tuple[str, ...]
+) -> Series | None:
+    """Bind a metric on one sink.
+
+    Return None with a warning when the sink fails (a read-only multiprocess folder), so that other sinks still record.
+    """
+    try:
+        return sink.series(labelled(metric, labels), (*values, *own))
+    except errors.ours(Exception) as error:
+        errors.warn_once(
+            f"sink {type(sink).__name__}",
+            f"{type(sink).__name__} cannot record {metric.name}: {type(error).__qualname__}",
+        )
+        return None
+
+
+def labelled(metric: Metric, labels: tuple[str, ...]) -> Metric:
+    """Return a metric that has the program's labels as well."""
+    return metric._replace(labels=(*metric.labels, *labels)) if labels else metric
+
+
+def is_active(source: str) -> bool:
+    """Return true when ``module:name`` is an active instrumentor, or a framework's histogram that has a provider."""
+    module_name, _, name = source.partition(":")
+    found = getattr(sys.modules.get(module_name), name, None)
+    if hasattr(found, "record"):
+        # A histogram is a proxy until a provider is set; until then its values are not exported.
+        return getattr(found, "_real_instrument", found) is not None
+    instance = getattr(found, "_instance", None)
+    return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))
+
+
+class ToolSeries:
+    """The series of one tool and agent that most calls record on, bound to their labels."""
+
+    __slots__ = (
+        *("_agent", "_metrics", "args_size", "duration", "invalid_arguments", "large"),
+        *("over_budget", "repeats", "shape_changes", "size", "tool"),
+    )
+
+    def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
+        self._metrics = metrics
+        self._agent = agent
+        self.tool = tool
+        self.duration = metrics.series(semconv.TOOL_DURATION, tool, agent, "") if timed else None
+        self.size = metrics.series(semconv.RESULT_SIZE, tool)
+        self.args_size = metrics.series(semconv.ARGS_SIZE, tool)
+        self.large = metrics.series(semconv.RESULTS_LARGE, tool, semconv.WARN)
+        self.repeats = metrics.series(semconv.TOOL_REPEATS, tool)
+        self.shape_changes = metrics.series(semconv.SHAPE_CHANGES, tool)
+        self.invalid_arguments = metrics.series(semconv.INVALID_ARGUMENTS, tool)
+        self.over_budget = {
+            layer: metrics.series(semconv.RESULTS_OVER_BUDGET, tool, layer) for layer in semconv.BUDGET_LAYERS
+        }
+        for counter in (semconv.RESULT_DELIVERED, semconv.SCHEMA_CHANGES, *semconv.REASON_COUNTERS.values()):
+            metrics.record(counter, 0, tool)
+        counters = (self.large, self.repeats, self.shape_changes, self.invalid_arguments)
+        for series in (*counters, *self.over_budget.values()):
+            series.record(0)
+        remedied = [(semconv.LAYER_REMEDY, remedy) for remedy in metrics.remedies]
+        for layer, reason in (*semconv.TRUNCATION_CASES, *remedied):
+            metrics.record(semconv.RESULTS_TRUNCATED, 0, tool, layer, reason)
+        if semconv.CEILING in metrics.remedies:
+            metrics.record(semconv.RESULTS_LARGE, 0, tool, semconv.CEILING)
+
+    def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
+        """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
+        self.args_size.record(args_bytes, exemplar)
+        self.size.record(result_bytes, exemplar)
+        if result_bytes > self._metrics.large_result_bytes:
+            self.large.record(1, exemplar)
+
+    def failed_duration(self, error_type: str) -> Series | None:
+        """Return the duration series of calls that failed with this error type, None when it is not recorded."""
+        if self.duration is None:
+            return None
+        return self._metrics.series(semconv.TOOL_DURATION, self.tool, self._agent, error_type)
+
+
+class PayloadSeries:
+    """All series of one boundary: a runtime, a workflow, an activity and a direction.
+
+    ``caps`` are those of all payloads of the runtime in this direction, of which the gauge has the smallest: a step's
+    result and a workflow's may have different ones.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the labels
+        self, metrics: Metrics, caps: set[int], runtime: str, workflow: str, activity: str, direction: str
+    ) -> None:
+        self._metrics = metrics
+        self._caps = caps
+        self._cap_bytes = 0
+        self._labels = (runtime, direction)
+        boundary = (runtime, workflow, activity, direction)
+        is_history = direction == semconv.HISTORY
+        self.size = (
+            metrics.series(semconv.HISTORY_SIZE, runtime, workflow)
+            if is_history
+            else metrics.series(semconv.PAYLOAD_SIZE, *boundary)
+        )
+        self.utilization = metrics.series(semconv.UTILIZATION, runtime, workflow, direction)
+        self.growth = metrics.series(semconv.PAYLOAD_GROWTH, runtime, workflow)
+        self.near = metrics.series(semconv.PAYLOAD_NEAR_CAP, *boundary)
+        self.over = metrics.series(semconv.PAYLOAD_OVER_CAP, *boundary)
+        self.rejected = metrics.series(semconv.PAYLOADS_REJECTED, *boundary)
+        self.stuck = metrics.series(semconv.STUCK_RETRIES, *boundary)
+        self.few_turns = metrics.series(semconv.FEW_TURNS_LEFT, runtime, workflow)
+        for counter in (self.near, self.over, self.rejected, self.stuck, self.few_turns):
+            counter.record(0)
+
+    def payload(self, payload_bytes: int, cap_bytes: int | None, near_ratio: float, exemplar: Exemplar | None) -> None:
+        """Record the size of a payload and, where there is a cap, its utilization."""
+        if cap_bytes is None:
+            self.size.record(payload_bytes, exemplar)
+            return
+        utilization = payload_bytes / cap_bytes
+        with recording.held:
+            self.size.add(payload_bytes, exemplar)
+            self.utilization.add(utilization, exemplar)
+        if cap_bytes != self._cap_bytes:
+            self._cap_bytes = cap_bytes
+            self._caps.add(cap_bytes)
+            self._metrics.record(semconv.PAYLOAD_CAP, min(tuple(self._caps)), *self._labels)
+        if utilization > 1:
+            self.over.record(1, exemplar)
+        elif utilization >= near_ratio:
+            self.near.record(1, exemplar)
+
+
+class ModelSeries:
+    """All series of one model."""
+
+    def __init__(self, metrics: Metrics, model: str) -> None:
+        self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
+        self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
+        self.utilization = metrics.series(semconv.CONTEXT_UTILIZATION, model)
+        self.near = metrics.series(semconv.CONTEXT_NEAR, model)
+        self.rejected = metrics.series(semconv.CONTEXTS_REJECTED, model)
+        for counter in (self.near, self.rejected):
+            counter.record(0)
+
+    def used(self, utilization: float, near_ratio: float) -> None:
+        """Record the share of the context window that a request takes."""
+        with recording.held:
+            self.utilization.add(utilization)
+            if utilization >= near_ratio:
+                self.near.add(1)
+
+
+class PartSeries:
+    """The series of one metric and model by part and tool; those of the last request stay bound."""
+
+    def __init__(self, metrics: Metrics, metric: Metric, model: str) -> None:
+        self._metrics = metrics
+        self._metric = metric
+        self._model = model
+        self._last: tuple[list[tuple[str, str]], Group] = [], Group(())
+
+    def add(self, keys: list[tuple[str, str]], amounts: Sequence[float]) -> None:
+        """Add the amounts of a request, by part and tool; the caller holds the ``recording`` lock."""
+        before, group = self._last
+        if keys != before:  # the next requests of a conversation have the same ones
+            group.settle()
+            series, metric, model = self._metrics.series, self._metric, self._model
+            group = grouped([series(metric, tool, model, part) for part, tool in keys])
+            self._last = keys, group
+        group.add(amounts)
+
+
+class RemedySeries:
+    """The series of a remedy that is on, or that is off: tokens of requests, and their price."""
+
+    def __init__(self, metrics: Metrics, strategy: str, *, is_on: bool) -> None:
+        self._metrics = metrics
+        self._strategy = strategy
+        self._price = semconv.CONTEXT_SAVED_COST if is_on else semconv.CONTEXT_SAVABLE_COST
+        self.tokens = metrics.series(
+            semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS, strategy
+        )
+
+    def pay(self, cost: float) -> None:
+        """Count US dollars of these tokens; the caller holds the lock. Models without a price have no series."""
+        self._metrics.series(self._price, self._strategy).add(cost)
+
+
+class Tokens(Protocol):
+    """The tokens of an execution, and their price."""
+
+    requests: int
+    input: int
+    output: int
+    cached: int
+
+    def when_priced(self, use: Callable[[float], None]) -> None:
+        """Call ``use`` with the price in US dollars, as soon as it is known; not without any price."""
+
+
+class Totals(Protocol):
+    """Totals of an execution; the tokens are None where no provider has reported any."""
+
+    model_retries: int
+
+    @property
+    def tokens(self) -> Tokens | None:
+        """The tokens of the model requests."""
+
+
+# The executions of this process that cost most, for its status file: a metric has no ids.
+
+
+class Costly(NamedTuple):
+    """Tokens and model requests of an execution, and US dollars where its model has a price."""
+
+    execution: str
+    trace: str
+    workflow: str
+    agent: str
+    dollars: float | None
+    tokens: int
+    requests: int
+
+
+class Costliest:
+    """The ten executions that cost most; of those without a price, the ones with most tokens."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all, for a forked child, which has executions of its own."""
+        self._lock = threading.Lock()
+        self._rows: list[Costly] = []
+
+    def add(self, row: Costly, before: Costly | None = None) -> None:
+        """Add an execution; in the place of what was ``before`` its price."""
+        with self._lock:
+            others = [other for other in self._rows if other is not before]
+            self._rows = sorted([*others, row], key=lambda one: (-(one.dollars or 0.0), -one.tokens))[:_MOST_COSTLY]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return the executions as plain data, the costliest first."""
+        return [row._asdict() for row in self._rows]
+
+
+costliest = Costliest()
+fork.after_fork(costliest.reset)
+
+# Labels of the program, such as a tenant or a team, on all metrics and spans. ``AGENT_OTEL_LABELS`` names them. A value
+# is fixed there, or comes from ``agent_otel.execution(labels=…)`` or from OpenTelemetry's baggage.
+
+#: Returns the labels that the program gave the execution in this context; `agent_otel.core.named_execution` sets it.
+of_execution: Callable[[], Mapping[str, str] | None] = dict
+
+
+class Labels:
+    """The labels that the settings name, and the sets of values that have occurred: each has series of its own."""
+
+    def __init__(self, chosen: tuple[tuple[str, str | None], ...]) -> None:
+        from opentelemetry import baggage  # noqa: PLC0415 - preload has it, where there are labels
+
+        self._get_baggage = baggage.get_baggage
+        self._chosen = chosen
+        #: The values outside of any execution and without baggage.
+        self.fixed = tuple(fixed or "" for _, fixed in chosen)
+        self._sets = {self.fixed}
+
+    def now(self) -> tuple[str, ...]:
+        """Return the values in this context; a label without a value is empty."""
+        given = of_execution() or {}
+        values = tuple(self._value(name, given, fixed) for name, fixed in self._chosen)
+        if values in self._sets:
+            return values
+        if len(self._sets) > MOST_SETS:
+            errors.warn_once(
+                "limit of labels",
+                f"AGENT_OTEL_LABELS has more than {MOST_SETS} sets of values; further ones are counted as "
+                f"{semconv.OTHER!r}.",
+            )
+            return tuple(
+                value if value == fixed else semconv.OTHER for value, fixed in zip(values, self.fixed, strict=True)
+            )
+        self._sets.add(values)
+        return values
+
+    def _value(self, name: str, given: Mapping[str, str], fixed: str | None) -> str:
+        """Return the value of a label: the execution's, else that of the baggage, else the fixed one.
+
+        The sender of a request may put control characters into its baggage.
+        """
+        value: object = given.get(name)
+        if value is None:
+            value = self._get_baggage(name)
+        if type(value) is not str:
+            return fixed or ""
+        text = clean(value)
+        if text.isprintable():
+            return text
+        return "".join(one if one.isprintable() else " " if one.isspace() else "?" for one in text)
