@@ -168,7 +168,6 @@ LARGE_FOLDERS = {
     "agent_otel.integrations.model_sdks": 20,
     "agent_otel.integrations.runtimes": 16,
     "agent_otel.remedies.claim_check": 20,
-    "agent_otel.telemetry": 15,
 }
 #: Small modules that one module imports, their neighbour.
 ALONE = {
@@ -182,7 +181,6 @@ ALONE = {
     "agent_otel.remedies.claim_check.stores.folders",
     "agent_otel.remedies.claim_check.threads",
     "agent_otel.remedies.claim_check.view_size",
-    "agent_otel.telemetry.status_file",
     "agent_otel.testing.serve",
     "agent_otel.testing.servers.cohere",
     "agent_otel.testing.servers.gemini",

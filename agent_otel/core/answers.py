@@ -20,7 +20,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.fragments import is_ignored
 from agent_otel.core.request_history import is_summary
 from agent_otel.core.tool_visit import running
-from agent_otel.telemetry import run_spans
+from agent_otel.telemetry import spans
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ class PendingAnswer:
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
             attributes.update(self._out.label_attributes)
-            run_spans.open_cut_span(
-                self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE
-            )
+            spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
 
     def _recording(self) -> Span | None:
         """Return the span around the request; where it has ended before a stream has, the one around its end."""

@@ -22,7 +22,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core.plain import text
-from agent_otel.telemetry import run_spans, spans
+from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -152,7 +152,7 @@ class DurableRuns:
             self._ends_at_exit = True
         within = None if run.parent is None else trace.set_span_in_context(NonRecordingSpan(run.parent))
         mode, name = out.settings.spans, run.workflow or ""
-        return run_spans.open_run_span(
+        return spans.open_run_span(
             out.tracer, mode, semconv.INVOKE_WORKFLOW, name, attributes, start_ns=run.began_ns, within=within
         )
 

@@ -12,7 +12,7 @@ from agent_otel.core import execution_context, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import metrics, run_spans, spans
+from agent_otel.telemetry import metrics, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class NamedExecution:
 
         The collector ends the block of an abandoned generator in the middle of any code.
         """
-        exemplar = run_spans.exemplar_of_run(self._span, self._within)
+        exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.leave()
         collected.run(functools.partial(self._record, _type_of(error), time.time_ns(), exemplar, error is not None))
@@ -101,7 +101,7 @@ def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans
     if identity.agent is not None:
         attributes[semconv.AGENT_NAME] = identity.agent
     name = identity.workflow or ""
-    return run_spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
+    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
 
 
 def end(  # noqa: PLR0913 - the execution's names and its end

@@ -21,7 +21,7 @@ from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry import run_spans, spans
+from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.spans import put_on_any
 
@@ -211,7 +211,7 @@ def _beside(
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
     attributes = {**step_attributes(step), **out.label_attributes}
-    return run_spans.open_payload_span(out.tracer, step.activity or "", attributes, None, parent)
+    return spans.open_payload_span(out.tracer, step.activity or "", attributes, None, parent)
 
 
 class _Explanation:
@@ -261,7 +261,8 @@ class _Explanation:
                     breakdown.duplicate_bytes,
                 )
             if unread is not None and not self._is_open():
-                self._out.metrics.add(semconv.PAYLOAD_UNREAD, unread.paths, self._step.workflow)
+                for path, path_bytes in unread.paths.items():
+                    self._out.metrics.record(semconv.PAYLOAD_UNREAD, path_bytes, self._step.workflow, path)
             if self._span is not None and self._span.span.is_recording():
                 put_on_any(self._span.span, payload_analysis.attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:

@@ -16,7 +16,7 @@ from agent_otel.core.execution_context import Run, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import run_spans, spans
+from agent_otel.telemetry import spans
 from agent_otel.telemetry.metrics import is_active
 from agent_otel.telemetry.setup import telemetry
 
@@ -119,7 +119,7 @@ class RunVisit:
         totals = run.totals
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
-        exemplar = run_spans.exemplar_of_run(self._span, self._within)
+        exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.write(run.totals.attributes(), error_type, None)
             self._span.end()
@@ -170,7 +170,7 @@ def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan |
     if run.conversation is not None:
         attributes[semconv.CONVERSATION_ID] = run.conversation
     name = run.workflow or run.agent or ""
-    return run_spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
 
 
 def enter_run(reader: RunReader, invocation: Invocation) -> RunVisit | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
-from agent_otel.telemetry import run_spans
+from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -55,4 +55,4 @@ def show(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.TRUNCATION_REASON: why,
         **out.label_attributes,
     }
-    run_spans.open_cut_span(out.tracer, parent, tool, attributes, time.time_ns())
+    spans.open_cut_span(out.tracer, parent, tool, attributes, time.time_ns())

@@ -18,7 +18,7 @@ from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry import run_spans, spans
+from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class StepVisit:
             self._describe(attributes)
             mode, name = out.settings.spans, self.step.activity or ""
             around = functools.partial(durable_runs.around, out, self.step)
-            self.span = run_spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
+            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
             if self.span is not None:
                 durable_runs.opened(self.step, self.span.span)
         if self.span is not None:
@@ -226,7 +226,7 @@ def payload(step: Step, carried: Payload, started_ns: int | None = None, refused
         parent, links = (
             (None, ()) if trace.get_current_span().get_span_context().is_valid else durable_runs.around(out, step)
         )
-        span = run_spans.open_payload_span(
+        span = spans.open_payload_span(
             out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
         )
         durable_runs.opened(step, span.span)

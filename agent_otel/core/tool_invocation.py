@@ -31,7 +31,7 @@ from agent_otel.measure.preview import clean, ends
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
-from agent_otel.telemetry import large_results
+from agent_otel.telemetry import metrics
 from agent_otel.telemetry.sinks.base import recording
 from agent_otel.telemetry.spans import current_span
 
@@ -324,8 +324,8 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
             series.over_budget[layer].add(1, exemplar)
         if is_large:
             series.large.add(1, exemplar)
-    if is_large and call.out.settings.log_large_results and large_results.is_due(series.tool):
-        large_results.log(series.tool, read_bytes, call.budget(), call.args_hash, exemplar)
+    if is_large and call.out.settings.log_large_results and metrics.is_record_due(series.tool):
+        metrics.log_large_result(series.tool, read_bytes, call.budget(), call.args_hash, exemplar)
     if call.remedied is not None and read is not None:
         call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
     for layer, reason in call.cuts:

@@ -35,7 +35,7 @@ from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
 from agent_otel.core.unrecorded import Controlled, Unrecorded, unrecorded_in
 from agent_otel.settings import checks as setting_checks
-from agent_otel.telemetry import sdk_spans, setup, spans
+from agent_otel.telemetry import setup, spans
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def finish(record: ToolInvocation) -> None:
     seconds = time.perf_counter() - record.started
     record.finished = True
     if record.unasked and (record.span is None or record.is_deferred) and record.produced is None:
-        sdk_spans.drop(record.span)  # the framework has deferred the call, for example for an approval
+        spans.drop(record.span)  # the framework has deferred the call, for example for an approval
         return
     exemplar = None
     if record.tracing:

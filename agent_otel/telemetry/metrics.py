@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 import threading
+import time
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel import semconv
@@ -47,7 +50,8 @@ class Metrics:
         self._own = labels, values
         #: The values that have occurred, by limited label.
         self._known: dict[str, set[str]] = {label: set() for label in semconv.NAME_LIMITS}
-        self._series: dict[tuple[str, tuple[str | None, ...]], Series] = {}
+        #: By metric, then by label values.
+        self._series: defaultdict[str, dict[tuple[str | None, ...], Series]] = defaultdict(dict)
         #: Fingerprints of definitions by the label values of the tool and the agent.
         self._defined: dict[tuple[str, str], set[str]] = {}
         #: Series by the label values of the tool and the agent.
@@ -62,26 +66,27 @@ class Metrics:
 
     def series(self, metric: Metric, *names: str | None) -> Series:
         """Return the series of a metric with these label values; None or an empty value means an absent label."""
-        series = self._series.get((metric.name, names))
+        series = self._series[metric.name].get(names)
         return self._bind(metric, tuple(map(self.limit, metric.labels, names))) if series is None else series
 
     def record(self, metric: Metric, value: float, *names: str | None, exemplar: Exemplar | None = None) -> None:
         """Observe a value, add to a counter or set a gauge, with these label values."""
         self.series(metric, *names).record(value, exemplar)
 
-    def add(self, metric: Metric, amounts: Mapping[str, float], *names: str | None) -> None:
-        """Record several amounts, by the value of the last label."""
+    def add(self, metric: Metric, amounts: Mapping[str, float]) -> None:
+        """Record several amounts of a metric with one label, by its value."""
+        bound = self._series[metric.name]
         with recording.held:
             for name, amount in amounts.items():
-                self.series(metric, *names, name).add(amount)
+                (bound.get((name,)) or self.series(metric, name)).add(amount)
 
     def _bind(self, metric: Metric, values: tuple[str, ...]) -> Series:
         with recording.held:
-            series = self._series.get((metric.name, values))
-            if series is None:
-                bound = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
-                series = self._series[metric.name, values] = bound[0] if len(bound) == 1 else Fan(bound)
-            return series
+            bound = self._series[metric.name]
+            if values not in bound:
+                found = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
+                bound[values] = found[0] if len(found) == 1 else Fan(found)
+            return bound[values]
 
     def limit(self, label: str, name: str | None) -> str:
         """Apply the limit of a label to a name; an empty value means that the label is absent."""
@@ -126,11 +131,11 @@ class Metrics:
         key = (runtime, workflow, activity, direction)
         found = self._payloads.get(key)
         if found is None:
-            labels = (semconv.RUNTIME, semconv.WORKFLOW_NAME, semconv.ACTIVITY)
-            names = tuple(map(self.limit, labels, key))
-            caps = self._caps.setdefault((names[0], direction), set())
-            found = PayloadSeries(self, caps, *names, direction)
-            if semconv.OTHER not in names:
+            labels = (semconv.RUNTIME, semconv.WORKFLOW_NAME, semconv.ACTIVITY, "")
+            values = tuple(map(self.limit, labels, key))
+            caps = self._caps.setdefault((values[0], direction), set())
+            found = PayloadSeries(self, caps, values)
+            if semconv.OTHER not in values:
                 self._payloads[key] = found
         return found
 
@@ -202,8 +207,10 @@ class Metrics:
         duplicate_bytes: int,
     ) -> None:
         """Record the breakdown of a payload, in bytes."""
-        self.add(semconv.PAYLOAD_COMPONENT, components, workflow)
-        self.add(semconv.PAYLOAD_BY_TOOL, tools, workflow)
+        for path, path_bytes in components.items():
+            self.record(semconv.PAYLOAD_COMPONENT, path_bytes, workflow, path)
+        for tool, tool_bytes in tools.items():
+            self.record(semconv.PAYLOAD_BY_TOOL, tool_bytes, workflow, tool)
         self.record(semconv.PAYLOAD_BY_TOOL, unattributed_bytes, workflow, semconv.OTHER)
         self.record(semconv.PAYLOAD_DUPLICATE, duplicate_bytes, workflow)
 
@@ -331,6 +338,49 @@ class ToolSeries:
         return self._metrics.series(semconv.TOOL_DURATION, self.tool, self._agent, error_type)
 
 
+# The log record ``tool.large_result``: one per tool and hour, in the words of the span, for who greps logs.
+
+_LOGGED_SECONDS: Final = 3600.0
+_UNCONFIGURED_SECONDS: Final = 1.0
+
+_log = logging.getLogger("agent_otel")
+#: Time of the next record of each tool, in the seconds of the monotonic clock; tools are label values, so few.
+_next_record: dict[str, float] = {}
+
+
+def is_record_due(tool: str) -> bool:
+    """Return False within the hour after a record of this tool."""
+    return time.monotonic() >= _next_record.get(tool, 0.0)
+
+
+@errors.guarded("large_result")
+def log_large_result(
+    tool: str, result_bytes: int, budget: tuple[int, str], args_hash: str | None, exemplar: Exemplar | None
+) -> None:
+    """Log a large result that is due.
+
+    The record has the span's attributes as fields, for structured logging, and the same as ``key=value`` in its text.
+    A program that has not configured `logging` gets none: Python would write it to the standard error of a command. It
+    is looked up again a second later.
+    """
+    is_configured = _log.hasHandlers()
+    _next_record[tool] = time.monotonic() + (_LOGGED_SECONDS if is_configured else _UNCONFIGURED_SECONDS)
+    if not is_configured:
+        return
+    found: dict[str, str | int] = {
+        semconv.TOOL_NAME: tool,
+        semconv.RESULT_BYTES: result_bytes,
+        semconv.RESULT_BUDGET_BYTES: budget[0],
+        semconv.RESULT_BUDGET_LAYER: budget[1],
+    }
+    if args_hash is not None:
+        found[semconv.ARGS_HASH] = args_hash
+    if exemplar is not None:
+        found[semconv.TRACE_ID] = f"{exemplar.spot.trace_id:032x}"
+    text = " ".join(f"{key}={value}" for key, value in found.items())
+    _log.warning("%s %s", semconv.LARGE_RESULT, text, extra={semconv.EVENT_NAME: semconv.LARGE_RESULT, **found})
+
+
 class PayloadSeries:
     """All series of one boundary: a runtime, a workflow, an activity and a direction.
 
@@ -338,20 +388,16 @@ class PayloadSeries:
     result and a workflow's may have different ones.
     """
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the labels
-        self, metrics: Metrics, caps: set[int], runtime: str, workflow: str, activity: str, direction: str
-    ) -> None:
+    def __init__(self, metrics: Metrics, caps: set[int], boundary: tuple[str, ...]) -> None:
+        runtime, workflow, _, direction = boundary
         self._metrics = metrics
         self._caps = caps
         self._cap_bytes = 0
         self._labels = (runtime, direction)
-        boundary = (runtime, workflow, activity, direction)
-        is_history = direction == semconv.HISTORY
-        self.size = (
-            metrics.series(semconv.HISTORY_SIZE, runtime, workflow)
-            if is_history
-            else metrics.series(semconv.PAYLOAD_SIZE, *boundary)
-        )
+        if direction == semconv.HISTORY:
+            self.size = metrics.series(semconv.HISTORY_SIZE, runtime, workflow)
+        else:
+            self.size = metrics.series(semconv.PAYLOAD_SIZE, *boundary)
         self.utilization = metrics.series(semconv.UTILIZATION, runtime, workflow, direction)
         self.growth = metrics.series(semconv.PAYLOAD_GROWTH, runtime, workflow)
         self.near = metrics.series(semconv.PAYLOAD_NEAR_CAP, *boundary)

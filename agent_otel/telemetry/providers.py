@@ -5,12 +5,14 @@ No provider is resolved before the first measured call, so that a provider that 
 
 from __future__ import annotations
 
+import copy
 import functools
 import importlib
 import importlib.metadata
 import inspect
 import os
 import sys
+import threading
 import time
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -18,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel.semconv.types import HISTOGRAM
-from agent_otel.telemetry import forked
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,21 +62,44 @@ _BUILT_FROM = {
 }
 
 
+#: The attributes that lead from an exporter to its session of ``requests``, in SDKs of one age each.
+_SESSIONS = (("_session",), ("_client", "_transport", "_session"))
 #: The providers that this package has built, also those of a call that an interrupt ended.
 _built: list[object] = []
 
 
-def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """Return the TracerProvider in use, and true if this package built it.
+def provider(signal: str, *, build: bool) -> tuple[Any, bool]:
+    """Return the provider in use for ``TRACES`` or ``METRICS``, and true if this package built it.
 
-    With ``build``, a provider is built where none is set and the variables name an exporter.
+    With ``build``, a provider is built where none is set and the variables name an exporter. An error is one warning.
+    Without a provider, the result is the placeholder of traces or None for metrics.
     """
-    provider = trace.get_tracer_provider()
-    if not is_placeholder(provider) or not build:
-        return provider, _is_built(provider)
-    names = exporter_names("TRACES")
-    if not names or sdk_disabled():
-        return provider, False
+    try:
+        current = _current(signal)
+        if current is not None and not is_placeholder(current):
+            return current, any(current is built for built in _built)
+        made = (_exporter(name, signal) for name in exporter_names(signal)) if build and not sdk_disabled() else ()
+        if exporters := [exporter for exporter in made if exporter is not None]:
+            build_provider = _build_tracer_provider if signal == "TRACES" else _build_meter_provider
+            owned = build_provider(exporters)
+            current = _current(signal)
+            return current, current is owned
+    except errors.ours(Exception) as error:
+        _say_unusable(signal, "any", error)
+    return (trace.get_tracer_provider() if signal == "TRACES" else None), False
+
+
+def _current(signal: str) -> Any:
+    if signal == "TRACES":
+        return trace.get_tracer_provider()
+    if METRICS_API not in sys.modules and not needs_metrics_api():
+        return None
+    from opentelemetry import metrics  # noqa: PLC0415 - imported already, by the program or by `preload`
+
+    return metrics.get_meter_provider()
+
+
+def _build_tracer_provider(exporters: list[Any]) -> TracerProvider:
     from opentelemetry.sdk.trace import TracerProvider as SDKProvider  # noqa: PLC0415 - 0.1 s, only when needed
     from opentelemetry.sdk.trace.export import (  # noqa: PLC0415
         BatchSpanProcessor,
@@ -83,56 +107,33 @@ def tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
         SimpleSpanProcessor,
     )
 
-    exporters = _exporters(names, "TRACES")
-    if not exporters:
-        return provider, False
     delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _SCHEDULE_DELAY_MILLIS
     owned = SDKProvider(resource=_resource(*_resource_origin()), shutdown_on_exit=False)
     for exporter in exporters:
         if isinstance(exporter, ConsoleSpanExporter):
             owned.add_span_processor(SimpleSpanProcessor(exporter))
         else:
-            owned.add_span_processor(BatchSpanProcessor(pace_spans(exporter), schedule_delay_millis=delay))
+            owned.add_span_processor(BatchSpanProcessor(paced(exporter, PacedList), schedule_delay_millis=delay))
     _built.append(owned)
     trace.set_tracer_provider(owned)
-    return trace.get_tracer_provider(), trace.get_tracer_provider() is owned
+    return owned
 
 
-def meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """Return the MeterProvider in use or None, and true if this package built it.
-
-    With ``build``, a provider is built where none is set and the variables name an exporter.
-    """
-    if METRICS_API not in sys.modules and not needs_metrics_api():
-        return None, False
-    from opentelemetry import metrics  # noqa: PLC0415 - imported already, by the program or by `preload`
-
-    provider = metrics.get_meter_provider()
-    if not is_placeholder(provider):
-        return provider, _is_built(provider)
-    names = exporter_names("METRICS")
-    if not build or not names or sdk_disabled():
-        return None, False
+def _build_meter_provider(exporters: list[Any]) -> MeterProvider:
+    from opentelemetry import metrics  # noqa: PLC0415 - as above
     from opentelemetry.sdk.metrics import MeterProvider as SDKProvider  # noqa: PLC0415 - 0.1 s, only when needed
     from opentelemetry.sdk.metrics.export import MetricReader, PeriodicExportingMetricReader  # noqa: PLC0415
 
-    exporters = _exporters(names, "METRICS")
-    if not exporters:
-        return None, False
     interval = None if os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") else _EXPORT_INTERVAL_MILLIS
     readers = [
-        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(pace_metrics(made), interval)
+        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(paced(made, paced_points), interval)
         for made in exporters
     ]
     resource = _resource(*_resource_origin())
     owned = SDKProvider(metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False)
     _built.append(owned)
     metrics.set_meter_provider(owned)
-    return metrics.get_meter_provider(), metrics.get_meter_provider() is owned
-
-
-def _is_built(provider: object) -> bool:
-    return any(provider is built for built in _built)
+    return owned
 
 
 def _views() -> list[Any]:
@@ -225,12 +226,6 @@ def is_placeholder(provider: object) -> bool:
     )
 
 
-def _exporters(names: list[str], signal: str) -> list[Any]:
-    """Create the exporters of these names; one that fails is left out with a warning."""
-    made = (_exporter(name, signal) for name in names)
-    return [exporter for exporter in made if exporter is not None]
-
-
 class AbsentError(LookupError):
     """No installed package has an exporter of a name."""
 
@@ -245,7 +240,7 @@ def _exporter(name: str, signal: str) -> Any:
     except errors.ours(Exception) as error:
         _say_unusable(signal, name, error)
         return None
-    forked.part_connections(made)
+    _part_connections(made)
     return made
 
 
@@ -268,24 +263,6 @@ def _entry(signal: str, name: str) -> Any:
     for entry in importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name):
         return entry.load()
     raise AbsentError
-
-
-def shielded_tracer_provider(*, build: bool) -> tuple[TracerProvider, bool]:
-    """Do the same as ``tracer_provider``; on an error, log one warning and return the current provider."""
-    try:
-        return tracer_provider(build=build)
-    except errors.ours(Exception) as error:
-        _say_unusable("TRACES", "any", error)
-        return trace.get_tracer_provider(), False
-
-
-def shielded_meter_provider(*, build: bool) -> tuple[MeterProvider | None, bool]:
-    """Do the same as ``meter_provider``; on an error, log one warning and return no provider."""
-    try:
-        return meter_provider(build=build)
-    except errors.ours(Exception) as error:
-        _say_unusable("METRICS", "any", error)
-        return None, False
 
 
 def _say_unusable(signal: str, name: str, error: Exception) -> None:
@@ -329,39 +306,63 @@ class PacedList(list[Any]):
                 began = time.thread_time()
 
 
-def pace_spans(exporter: Any) -> Any:
-    """Return the exporter of spans, whose ``export`` pauses between spans."""
-    return _with_batches(exporter, PacedList)
-
-
-def pace_metrics(exporter: Any) -> Any:
-    """Return the exporter of metrics, whose ``export`` pauses between data points."""
-    return _with_batches(exporter, _paced_metrics)
-
-
-def _with_batches(exporter: Any, paced: Callable[[Any], Any]) -> Any:
+def paced(exporter: Any, batches: Callable[[Any], Any]) -> Any:
+    """Return the exporter, whose ``export`` pauses between the items of a batch: `PacedList`, or `paced_points`."""
     export = exporter.export
 
     @functools.wraps(export)
     def export_paced(batch: Any, *args: Any, **kwargs: Any) -> Any:
-        return export(paced(batch), *args, **kwargs)
+        return export(batches(batch), *args, **kwargs)
 
     exporter.export = export_paced
     return exporter
 
 
-def _paced_metrics(batch: Any) -> Any:
+def paced_points(batch: Any) -> Any:
     """Return a copy of ``MetricsData`` whose data points stand in lists that pause."""
+
+    def scope(one: Any) -> Any:
+        metrics = [
+            replace(metric, data=replace(metric.data, data_points=PacedList(metric.data.data_points)))
+            for metric in one.metrics
+        ]
+        return replace(one, metrics=metrics)
+
     resources = [
-        replace(resource, scope_metrics=[_paced_scope(scope) for scope in resource.scope_metrics])
-        for resource in batch.resource_metrics
+        replace(resource, scope_metrics=list(map(scope, resource.scope_metrics))) for resource in batch.resource_metrics
     ]
     return replace(batch, resource_metrics=resources)
 
 
-def _paced_scope(scope: Any) -> Any:
-    metrics = [
-        replace(metric, data=replace(metric.data, data_points=PacedList(metric.data.data_points)))
-        for metric in scope.metrics
-    ]
-    return replace(scope, metrics=metrics)
+# Reset of owned providers in a forked child, to which the SDK leaves its parent's counts and connections. The SDK has
+# no public function for it.
+
+
+def forget_counts(provider: Any) -> None:
+    """Drop the counts that a forked child inherited, because the parent exports them.
+
+    Renew the locks as well, because the parent's exporting thread may have held them at the fork.
+    """
+    consumer = provider._measurement_consumer  # noqa: SLF001
+    consumer._lock = threading.Lock()  # noqa: SLF001
+    for reader, storage in consumer._reader_storages.items():  # noqa: SLF001
+        reader._export_lock = threading.Lock()  # noqa: SLF001
+        storage._lock = threading.RLock()  # noqa: SLF001
+        storage._instrument_view_instrument_matches = {}  # noqa: SLF001
+
+
+def _part_connections(exporter: Any) -> None:
+    """Let forked children send through connections of their own.
+
+    An exporter over HTTP keeps its connection open. Parent and children would write their requests into the same one,
+    and read each other's answers: batches are lost, or sent twice. A copy of an adapter has no connection.
+    """
+
+    def renew(session: Any) -> None:
+        for prefix, adapter in list(session.adapters.items()):
+            session.mount(prefix, copy.copy(adapter))
+
+    for path in _SESSIONS:
+        session = functools.reduce(lambda owner, name: getattr(owner, name, None), path, exporter)
+        if session is not None:
+            fork.after_fork(errors.guarded("emit.fork")(functools.partial(renew, session)))

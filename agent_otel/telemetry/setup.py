@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import hmac
+import json
 import logging
 import os
 import platform
 import queue
 import secrets
+import stat
 import sys
 import threading
 import time
+from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,11 +26,11 @@ from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
-from agent_otel.telemetry import forked, providers
+from agent_otel.telemetry import providers
 from agent_otel.telemetry.metrics import Labels, Metrics, costliest, labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from opentelemetry.trace import Tracer
 
@@ -97,9 +101,8 @@ class Telemetry:
     ) -> None:
         #: The labels of the program; None without any, and where the values are given.
         self.labels = Labels(chosen.labels) if chosen.labels and values is None else None
-        names = tuple(name for name, _ in chosen.labels)
-        if values is None:
-            values = () if self.labels is None else self.labels.fixed
+        names, fixed = _fixed(chosen.labels)
+        values = fixed if values is None else values
         self.label_attributes = {name: value for name, value in zip(names, values, strict=True) if value}
         self.sinks = sinks
         self.metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies, names, values)
@@ -157,7 +160,10 @@ def _first() -> Telemetry:
             return resolved
         _attempts.check()  # another thread may have failed meanwhile
         first, spans, metrics = _use_first()
-    say(__version__, dict(_integrations), spans, metrics)
+    measured = {name: version for (name, target), version in list(_integrations.items()) if target != "unmatched"}
+    names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
+    text = f"agent_otel {__version__} measures {names or 'calls that the program hands to it'}. {spans} {metrics}"
+    errors.warn_once("first use", text, level=logging.INFO)
     return first
 
 
@@ -232,7 +238,7 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     tracer = None
     exporting = owned = False
     if chosen.spans != "off" and not providers.sdk_disabled():
-        provider, owned = providers.shielded_tracer_provider(build=chosen.sdk)
+        provider, owned = providers.provider("TRACES", build=chosen.sdk)
         tracer = provider.get_tracer(semconv.SCOPE, __version__)
         exporting = not providers.is_placeholder(provider)
         if owned:
@@ -244,8 +250,6 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     made.metrics.record(semconv.PROCESS_START, time.time())
     made.metrics.record(semconv.BUILD_INFO, 1, *_build(chosen))
     if chosen.status_file:
-        from agent_otel.telemetry.status_file import StatusFile  # noqa: PLC0415 - few processes have one
-
         StatusFile(chosen.status_file, lambda: _described(spans, where))
     return made, spans, where
 
@@ -267,7 +271,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
     provider, owned = None, False
     keeps = registry_keeps() if chosen.metrics == "auto" else ""
     if chosen.metrics in ("auto", "otel", "both") and not providers.sdk_disabled():
-        provider, owned = providers.shielded_meter_provider(build=chosen.sdk and not keeps)
+        provider, owned = providers.provider("METRICS", build=chosen.sdk and not keeps)
         if provider is None and chosen.metrics != "auto":
             from opentelemetry import metrics  # noqa: PLC0415 - a proxy, until the program sets its provider
 
@@ -300,7 +304,7 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
 @errors.guarded("emit.fork")
 def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | None], ...]) -> None:
     """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
-    forked.forget_counts(provider)
+    providers.forget_counts(provider)
     names, fixed = _fixed(labels)
     for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
         sink.series(labelled(semconv.PROCESS_START, names), values).record(time.time())
@@ -378,14 +382,6 @@ def of_metrics(metrics: str, keeps: str, *, pushed: bool, owned: bool) -> str:
     return "Metrics are in prometheus_client's registry: no provider and no exporter is there for them."
 
 
-def say(version: str, integrations: Mapping[tuple[str, str], str], spans: str, metrics: str) -> None:
-    """Log the version, what is measured, and where spans and metrics go: one line at INFO, at first use."""
-    measured = {name: version for (name, target), version in integrations.items() if target != "unmatched"}
-    names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
-    text = f"agent_otel {version} measures {names or 'calls that the program hands to it'}. {spans} {metrics}"
-    errors.warn_once("first use", text, level=logging.INFO)
-
-
 def _is_exposed() -> bool:
     """Return True when the program serves the default registry through a server, an application or its own handler."""
     package = sys.modules.get("prometheus_client")
@@ -435,51 +431,52 @@ class Flusher:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[_Waiting] = []
+        self._flushes: list[Callable[[], object]] = []
+        #: The events to set after the next flush, by function. `SimpleQueue.put` is reentrant, for signal handlers.
+        self._asked: list[queue.SimpleQueue[threading.Event]] = []
 
     def add(self, flush: Callable[[], object]) -> None:
         """Add a function to run at each flush."""
-        self._waiting.append(_Waiting(flush))
+        self._flushes.append(errors.guarded("emit.flush")(flush))
+        self._asked.append(_served(self._flushes[-1]))
 
     def flush(self, seconds: float) -> bool:
         """Run all functions; return False when they do not finish within ``seconds``."""
         until = time.monotonic() + seconds
-        asked = [waiting.ask() for waiting in self._waiting]
-        return all(done.wait(max(0.0, until - time.monotonic())) for done in asked)
+        waiting = []
+        for asked in self._asked:
+            waiting.append(threading.Event())
+            asked.put(waiting[-1])
+        return all(done.wait(max(0.0, until - time.monotonic())) for done in waiting)
 
     def restart(self) -> None:
         """Start the threads again in a forked child, in which only the forking thread runs."""
-        for waiting in self._waiting:
-            waiting.start()
+        self._asked = list(map(_served, self._flushes))
 
 
-class _Waiting:
-    """A function and the daemon thread that waits to run it."""
+def _served(flush: Callable[[], object]) -> queue.SimpleQueue[threading.Event]:
+    asked: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
-    def __init__(self, flush: Callable[[], object]) -> None:
-        self._flush = errors.guarded("emit.flush")(flush)
-        self.start()
-
-    def start(self) -> None:
-        # SimpleQueue.put is reentrant, so that a signal handler can call it.
-        self._requests: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
-        threading.Thread(target=self._serve, args=(self._requests,), name="agent_otel-flush", daemon=True).start()
-
-    def ask(self) -> threading.Event:
-        done = threading.Event()
-        self._requests.put(done)
-        return done
-
-    def _serve(self, requests: queue.SimpleQueue[threading.Event]) -> None:
+    def serve() -> None:
         while True:
-            done = requests.get()
-            self._flush()
+            done = asked.get()
+            flush()
             done.set()
+
+    threading.Thread(target=serve, name="agent_otel-flush", daemon=True).start()
+    return asked
 
 
 def install(flusher: Flusher) -> None:
     """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
-    atexit.register(_at_exit, flusher)
+
+    def flush_at_exit() -> None:
+        if not flusher.flush(EXIT_SECONDS):
+            errors.warn_once(
+                "exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end."
+            )
+
+    atexit.register(flush_at_exit)
     fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
     import_hook.install(
         {
@@ -487,11 +484,6 @@ def install(flusher: Flusher) -> None:
             "celery.signals": lambda name: _arm_celery(flusher, name),
         }
     )
-
-
-def _at_exit(flusher: Flusher) -> None:
-    if not flusher.flush(EXIT_SECONDS):
-        errors.warn_once("exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end.")
 
 
 @errors.guarded("emit.children")
@@ -518,3 +510,96 @@ def _arm_celery(flusher: Flusher, name: str) -> None:
         flusher.flush(CHILD_SECONDS)
 
     sys.modules[name].worker_process_shutdown.connect(flush, weak=False)
+
+
+# The file of ``AGENT_OTEL_STATUS_FILE``: the state of a process, which ``agent-otel doctor --pid`` reads. One daemon
+# thread writes it at first use and then every ten seconds.
+
+INTERVAL_SECONDS: Final = 10.0
+#: The first field of a status, and the first bytes; a file of another program has others.
+_MARK: Final = "agent_otel_status"
+_BEGINNING: Final = b'{\n  "' + _MARK.encode() + b'": '
+_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+class StatusFile:
+    """The file of this process; ``{pid}`` in its path is the process's id, so that workers do not share one."""
+
+    def __init__(self, path: str, described: Callable[[], dict[str, Any]]) -> None:
+        self._path = path
+        self._described = described
+        self._start()
+        fork.after_fork(errors.guarded("status.fork")(self._start))
+
+    def _start(self) -> None:
+        threading.Thread(target=self._serve, name="agent_otel-status", daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            self.write()
+            time.sleep(INTERVAL_SECONDS)
+
+    @errors.guarded("status.write")
+    def write(self) -> None:
+        """Write the file as a whole: a reader sees the status before or after, never a part."""
+        path = Path(self._path.replace("{pid}", str(os.getpid()))).absolute()
+        try:
+            with _folder(path.parent) as folder:
+                if _is_replaceable(folder, path.name):
+                    self._replace(folder, path.name)
+                else:
+                    _say(path, "is not a status: it is left alone, and nothing is written")
+        except errors.ours(NotADirectoryError):  # so says the system of a link that is not followed
+            _say(path, "cannot be written: a folder of its path is a link or no folder")
+        except errors.ours(OSError) as error:
+            _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
+
+    def _replace(self, folder: int, name: str) -> None:
+        status = {
+            _MARK: __version__,
+            "pid": os.getpid(),
+            "time": time.time(),
+            "agent_otel": __version__,
+            "python": platform.python_version(),
+            "executable": sys.executable,
+            "internal_errors": dict(errors.errors),
+            **self._described(),
+        }
+        temporary = f".{name}.{secrets.token_hex(8)}"
+        try:
+            with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "w", encoding="utf-8") as file:
+                json.dump(status, file, indent=2)
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with errors.suppressed(FileNotFoundError):
+                os.unlink(temporary, dir_fd=folder)
+
+
+@contextlib.contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    """Open a folder, and follow no link on the way but one of the system's, such as ``/var/run``; OSError."""
+    with contextlib.ExitStack() as opened:
+        at = os.open(path.anchor, _FOLDER)
+        opened.callback(os.close, at)
+        for depth, name in enumerate(path.parts[1:], 1):
+            is_of_system = path.parts[1:depth] in ((), ("var",))
+            at = os.open(name, _FOLDER | (0 if is_of_system else os.O_NOFOLLOW), dir_fd=at)
+            opened.callback(os.close, at)
+        yield at
+
+
+def _is_replaceable(folder: int, name: str) -> bool:
+    """Return true where nothing has the name, or a status that this user has written."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except errors.ours(FileNotFoundError):
+        return True
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        return False
+    with os.fdopen(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder), "rb") as file:
+        return file.read(len(_BEGINNING)) == _BEGINNING
+
+
+def _say(path: Path, what: str) -> None:
+    errors.warn_once(f"status {path}", f"AGENT_OTEL_STATUS_FILE: {path} {what}.")

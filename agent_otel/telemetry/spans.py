@@ -5,8 +5,11 @@ called when a span starts although they do nothing then, each attribute is valid
 spans leave empty. Ours is a light span: it draws its ids as the SDK does, keeps its attributes in a dictionary, and
 becomes the exported span when it ends. Reading or calling anything else of it makes it a full span of the SDK first, by
 the SDK's own constructor, so that the tool's code, other instrumentations and samplers of logs find what they always
-find. The first span of each tracer is a full one, with which `sdk_spans` compares.
+find. A tracer makes light spans only if a light span that is filled has the same fields as the tracer's first span,
+which is a full one, and if its sampler records every span for a reason that `_records` knows. This is decided once for
+each tracer and its processors.
 """
+# ruff: noqa: SLF001 - the SDK's spans have no public names for their fields
 
 from __future__ import annotations
 
@@ -24,14 +27,21 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.sdk_spans import PLAIN, SDK, ended, fill, is_alike, is_blind, is_idle, records_all
 from agent_otel.telemetry.sinks.base import recording
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Link, Span, Tracer
 
+SDK: Final = "opentelemetry.sdk.trace"
+#: Types of values that a span may take without the SDK's validation.
+PLAIN: Final = frozenset({str, int, float, bool})
+#: Classes that a tracer without metrics of its own has in their place.
+_NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
+#: Samplers that decide without attributes, and processors that do nothing when a span starts.
+_SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
+_PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
 #: The key of the current span in a context.
 _KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 DESCRIPTION_CHARACTERS = 8 * 1024
@@ -97,7 +107,7 @@ class Light:
             light = self.__dict__.get("_light")
             if light is None or self._end_time is not None:
                 return False
-            most = self._tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
+            most = self._tracer._span_limits.max_span_attributes
             if (most is not None and len(light) + len(attributes) > most) or (
                 not PLAIN.issuperset(map(type, attributes.values()))
             ):
@@ -148,7 +158,7 @@ class LightTracer:
         self._of_root = _SAMPLED_AND_RANDOM if is_random is not None and is_random() else _SAMPLED
         self._class = _light_class(sys.modules[SDK].Span)
         self._ends_as = ended(tracer)
-        self._most = tracer._span_limits.max_span_attributes  # noqa: SLF001 - a field of the SDK since 1.10
+        self._most = tracer._span_limits.max_span_attributes
 
     def start(self, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Any:
         """Start a span in the span ``within``; return None where the SDK has to start it."""
@@ -202,6 +212,46 @@ class LightTracer:
         return _SAMPLED_AND_RANDOM if self._has_random and inherited & _RANDOM else _SAMPLED
 
 
+def ended(tracer: Any) -> dict[str, Any]:
+    """Return the fields of the span that the processors and the exporters get, by the constructor of the SDK."""
+    span: Any = sys.modules[SDK].ReadableSpan(
+        name="",
+        resource=tracer.resource,
+        kind=SpanKind.INTERNAL,
+        instrumentation_info=tracer.instrumentation_info,
+        instrumentation_scope=tracer._instrumentation_scope,
+    )
+    fields: dict[str, Any] = span.__dict__
+    return fields
+
+
+def fill(span: Any) -> None:
+    """Make a light span a full one, by the constructor of the SDK; the caller holds the ``recording`` lock."""
+    tracer, own = span._tracer, span.__dict__
+    base = sys.modules[SDK].Span
+    full = object.__new__(base)
+    base.__init__(
+        full,
+        name=span._name,
+        context=span._context,
+        parent=span._parent,
+        sampler=tracer.sampler,
+        resource=tracer.resource,
+        span_processor=tracer.span_processor,
+        kind=SpanKind.INTERNAL,
+        instrumentation_info=tracer.instrumentation_info,
+        limits=tracer._span_limits,
+        instrumentation_scope=tracer._instrumentation_scope,
+    )
+    attributes = full._attributes
+    attributes._dict.update(span._light)
+    attributes._immutable = span._end_time is not None
+    full._start_time, full._end_time = span._start_time, span._end_time
+    own.update(full.__dict__)
+    own.pop("_light", None)
+    own.pop("_ends_as", None)
+
+
 def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
     """Return what makes light spans like ``first``, the first span of a tracer; None where they would differ."""
     try:
@@ -210,9 +260,60 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
             return None
         made, spot, parent = LightTracer(tracer, every_root=every_root), first.get_span_context(), first.parent
         light = made.made(first.name, spot, parent, first.start_time, {})
-        return made if is_alike(light, tracer, first) and made.flags(parent) == spot.trace_flags else None
+        with recording.held:
+            fill(light)
+        is_filled = vars(light).keys() - {"_tracer"} == vars(first).keys()
+        is_alike = is_filled and ended(tracer).keys() == vars(first._readable_span()).keys()
+        return made if is_alike and made.flags(parent) == spot.trace_flags else None
     except ours(Exception):  # an SDK whose fields have other names
         return None
+
+
+def records_all(tracer: Any, first: Any) -> bool | None:
+    """Return true where every span of a tracer is recorded, false where those of a sampled parent are.
+
+    None where that may change, or where the tracer does more with a span than the SDK's own.
+    """
+    sdk = sys.modules[SDK]
+    is_own = (
+        type(tracer) is sdk.Tracer
+        and issubclass(type(first), sdk.Span)
+        and tracer._span_limits.max_span_attribute_length is None
+        and type(getattr(tracer, "_tracer_metrics", None)).__name__ in _NO_METRICS
+    )
+    return _records(tracer.sampler) if is_own else None
+
+
+def _records(sampler: Any) -> bool | None:
+    name = type(sampler).__name__
+    if type(sampler).__module__ != f"{SDK}.sampling":
+        return None
+    if name == "StaticSampler":
+        decision = sampler._decision
+        return True if decision.is_sampled() and decision.is_recording() else None
+    if name.startswith("ParentBased"):
+        inner = vars(sampler)
+        if _records(inner["_local_parent_sampled"]) and _records(inner["_remote_parent_sampled"]):
+            return _records(inner["_root"]) is True
+    return None
+
+
+def is_blind(sampler: Any) -> bool:
+    """Return true for a sampler of the SDK that decides by the trace alone."""
+    kind = type(sampler)
+    if kind.__module__ != f"{SDK}.sampling":
+        return False
+    names = {base.__name__ for base in kind.__mro__}
+    if "ParentBased" in names:
+        return all(is_blind(inner) for inner in vars(sampler).values())
+    return not _SAMPLERS.isdisjoint(names)
+
+
+def is_idle(processor: Any) -> bool:
+    """Return true for a processor of the SDK that does nothing when a span starts."""
+    kind, starts = type(processor), getattr(processor, "on_start", None)
+    is_own = kind.__module__ == getattr(starts, "__module__", None) == f"{SDK}.export"  # and replaced by no program
+    return is_own and kind.__name__ in _PROCESSORS
 
 
 class _Way(NamedTuple):
@@ -240,7 +341,7 @@ def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: in
     if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
         tracer = getattr(tracer, "_real_tracer", None) or tracer
     way = _Last.way
-    if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:  # noqa: SLF001
+    if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:
         way = _way_of(tracer)
     if way.reads_at_start:
         return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)  # type: ignore[no-any-return]
@@ -258,7 +359,7 @@ def _way_of(tracer: Any) -> _Way:
     """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
     if type(tracer).__module__ != SDK:
         return _Way()
-    processors = tracer.span_processor._span_processors  # noqa: SLF001 - another tuple after each change
+    processors = tracer.span_processor._span_processors
     reads = not (is_blind(tracer.sampler) and all(is_idle(processor) for processor in processors))
     _Last.way = _Way(tracer, processors, reads)
     return _Last.way
@@ -276,8 +377,8 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
         and (kept.maxlen is None or len(kept) + len(attributes) <= kept.maxlen)
         and PLAIN.issuperset(map(type, attributes.values()))
     ):
-        with kept._lock:  # noqa: SLF001 - the lock and the dictionary have had these names since 1.10
-            kept._dict.update(attributes)  # noqa: SLF001
+        with kept._lock:
+            kept._dict.update(attributes)
     else:
         span.set_attributes(attributes)
 
@@ -362,7 +463,7 @@ class OpenSpan:
 def exemplar_of(span: Span) -> Exemplar | None:
     """Return the exemplar of a span, None when the span is not sampled."""
     if isinstance(span, Light):  # always sampled
-        return Exemplar(span._context)  # noqa: SLF001
+        return Exemplar(span._context)
     spot = span.get_span_context()
     return Exemplar(spot) if spot.trace_flags & 1 and span.is_recording() else None
 
@@ -397,3 +498,102 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
         return None
     span = start_span(tracer, f"{semconv.EXECUTE_TOOL} {name}", attributes, start_ns, current)
     return OpenSpan(span, foreign=False)
+
+
+def exemplar_of_run(opened: OpenSpan | None, within: Span | None) -> Exemplar | None:
+    """Return the exemplar of an execution: that of its own span, else of the span that it began in."""
+    span = within if opened is None else opened.span
+    return None if span is None else exemplar_of(span)
+
+
+def drop(opened: Any) -> None:
+    """End an open span of this package, if there is one, as a span that was not sampled: no exporter gets it.
+
+    A processor may keep each span from its start to its end. A span of another tracer than the SDK's is left open.
+    """
+    sdk = sys.modules.get(SDK)
+    if opened is None or opened.foreign or sdk is None or not issubclass(type(opened.span), sdk.Span):
+        return
+    spot = opened.span.get_span_context()
+    flags = TraceFlags(spot.trace_flags & ~TraceFlags.SAMPLED)
+    opened.span._context = SpanContext(spot.trace_id, spot.span_id, spot.is_remote, flags, spot.trace_state)
+    opened.end()
+
+
+# Spans of steps, runs, payloads and cuts: our own, or another instrumentation's span that is open for a step.
+
+
+def _started(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer,
+    operation: str,
+    name: str,
+    attributes: Mapping[str, Any],
+    start_ns: int | None,
+    parent: Span | None = None,
+    links: Sequence[Link] = (),
+    within: Context | None = None,
+) -> OpenSpan:
+    """Start a span in ``parent``, else in the context ``within``, else in the current span."""
+    title = f"{operation} {clean(name)}".rstrip()
+    within = within if parent is None else trace.set_span_in_context(parent)
+    return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
+
+
+def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int, kind: str = semconv.CUT_CHILD
+) -> None:
+    """Add a zero-length child span about a truncation; the tool's own span may have ended."""
+    _started(tracer, kind, name, attributes, at_ns, parent).span.end(at_ns)
+
+
+def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer,
+    mode: str,
+    name: str,
+    attributes: dict[str, Any],
+    start_ns: int,
+    current: Span,
+    around: Callable[[], tuple[Span | None, Sequence[Link]]],
+) -> OpenSpan | None:
+    """Open the span of a step, or enrich ``current`` if the runtime's own instrumentation opened it for this step.
+
+    ``around`` returns the parent and the links of the span where none is current.
+    """
+    is_step = mode != "own" and current is not INVALID_SPAN and foreign_spans.is_step_span(current, name)
+    if is_step and (mode == "enrich" or foreign_spans.has_room(current)):
+        put_on_any(current, attributes)
+        return OpenSpan(current, foreign=True)
+    if foreign_spans.opens_none(mode, current):
+        return None
+    parent, links = (None, ()) if current.get_span_context().is_valid else around()
+    return _started(tracer, semconv.EXECUTE_ACTIVITY, name, attributes, start_ns, parent, links)
+
+
+def open_run_span(  # noqa: PLR0913 - the fields of a span
+    tracer: Tracer,
+    mode: str,
+    operation: str,
+    name: str,
+    attributes: dict[str, Any],
+    *,
+    start_ns: int | None = None,
+    within: Context | None = None,
+) -> OpenSpan | None:
+    """Open the span of an outermost run, the root of a trace; None where spans of others are enriched only."""
+    if foreign_spans.opens_none(mode):
+        return None
+    plain = {key: clean(value) for key, value in attributes.items()}
+    return _started(tracer, operation, name, plain, start_ns, within=within)
+
+
+def open_payload_span(  # noqa: PLR0913, PLR0917 - the fields of a span
+    tracer: Tracer,
+    name: str,
+    attributes: dict[str, Any],
+    start_ns: int | None,
+    parent: Span | None = None,
+    links: Sequence[Link] = (),
+) -> OpenSpan:
+    """Open the span of a payload that is measured after its step or belongs to no step; it does not become current."""
+    operation = semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY
+    return _started(tracer, operation, name, attributes, start_ns, parent, links)

@@ -13,7 +13,7 @@ import sys, threading, time
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, MetricExporter
 from opentelemetry.sdk.trace import TracerProvider
-from agent_otel.telemetry.providers import pace_metrics, pace_spans
+from agent_otel.telemetry.providers import PacedList, paced, paced_points
 
 tracer = TracerProvider().get_tracer("test")
 spans = [tracer.start_span(f"span {number}") for number in range(20)]
@@ -63,8 +63,8 @@ print(answer, len(exporter.exported), turned > 0)
 @pytest.mark.parametrize(
     "export",
     [
-        "exporter = Exporter(iter); answer = pace_spans(exporter).export(spans)",
-        "exporter = Exporter(points); answer = pace_metrics(exporter).export(reader.get_metrics_data(), 30)",
+        "exporter = Exporter(iter); answer = paced(exporter, PacedList).export(spans)",
+        "exporter = Exporter(points); answer = paced(exporter, paced_points).export(reader.get_metrics_data(), 30)",
     ],
 )
 def test_other_threads_run_between_two_items_of_a_batch(export: str) -> None:

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import use_span
 
 from agent_otel import semconv
-from agent_otel.telemetry import foreign_spans, run_spans, spans
+from agent_otel.telemetry import foreign_spans, spans
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -97,7 +97,7 @@ def test_a_step_gets_a_span_below_a_full_one() -> None:
     for count, names in ((127, {"execute_activity charge"}), (50, set())):
         span = tracer.start_span("charge", attributes={"temporalActivityID": "1"})
         span.set_attributes({f"input.{number}": number for number in range(count)})
-        opened = run_spans.open_step_span(
+        opened = spans.open_step_span(
             tracer, "auto", "charge", {semconv.RUNTIME: "temporal"}, 1, span, lambda: (None, ())
         )
         assert opened is not None

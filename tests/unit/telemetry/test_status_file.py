@@ -11,7 +11,7 @@ import pytest
 
 from agent_otel._internal import errors
 from agent_otel.doctor import process
-from agent_otel.telemetry.status_file import StatusFile
+from agent_otel.telemetry.setup import StatusFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
