@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import SeenCall
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 _OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
 _OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 
 def _given_labels() -> dict[str, str] | None:

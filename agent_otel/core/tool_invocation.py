@@ -40,7 +40,8 @@ if TYPE_CHECKING:
     from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.spans import Exemplar, OpenSpan
+    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.spans import OpenSpan
 
 #: The running tool call.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)

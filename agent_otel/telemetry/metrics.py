@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Series, Sink
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar, Series, Sink
 
 _MOST_DEFINITIONS: Final = 8
 _MOST_COSTLY: Final = 10

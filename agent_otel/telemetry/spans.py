@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from opentelemetry import context, trace
 from opentelemetry.attributes import BoundedAttributes
 from opentelemetry.context.context import Context
-from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, SpanKind, StatusCode, TraceFlags
+from opentelemetry.trace import INVALID_SPAN, SpanContext, SpanKind, StatusCode, TraceFlags
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks.base import SPAN_KEY, Exemplar, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +42,6 @@ _NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
 #: Samplers that decide without attributes, and processors that do nothing when a span starts.
 _SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
 _PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
-#: The key of the current span in a context.
-_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 DESCRIPTION_CHARACTERS = 8 * 1024
 _CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})  # of asyncio, concurrent.futures, anyio and trio
 _RANDOM: Final = int(getattr(TraceFlags, "RANDOM_TRACE_ID", 0))
@@ -51,35 +49,12 @@ _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SAMPLED_AND_RANDOM: Final = TraceFlags(TraceFlags.SAMPLED | _RANDOM)
 
 
-class Exemplar:
-    """The span context of a measurement at a time, in the form of each sink on demand; it does not keep the span."""
-
-    __slots__ = ("_context", "at", "spot")
-
-    def __init__(self, spot: SpanContext) -> None:
-        self.spot = spot
-        self.at = time.time()
-        self._context: Context | None = None
-
-    @property
-    def labels(self) -> dict[str, str]:
-        """Return the labels of a Prometheus exemplar."""
-        return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
-
-    @property
-    def context(self) -> Context:
-        """Return the context from which the OpenTelemetry SDK makes an exemplar, with the span alone in it."""
-        if self._context is None:
-            self._context = Context({_KEY: NonRecordingSpan(self.spot)})
-        return self._context
-
-
 def current_span() -> Span | None:
     """Return the current span, recording or not; None until a TracerProvider is set, which may be late."""
     # The public getter of the provider reads the environment on every call while none is set.
     if getattr(trace, "_TRACER_PROVIDER", trace) is None:
         return None
-    found = context.get_current().get(_KEY)
+    found = context.get_current().get(SPAN_KEY)
     return found if found is not None and isinstance(found, trace.Span) else INVALID_SPAN
 
 
@@ -411,7 +386,7 @@ class OpenSpan:
             return
         if self._before is None and (isinstance(self.span, Light) or self.span.get_span_context().is_valid):
             self._before = before = context.get_current()
-            context.attach(Context({**before, _KEY: self.span}))
+            context.attach(Context({**before, SPAN_KEY: self.span}))
 
     def detach(self) -> None:
         """Undo ``attach``; the caller is in its context."""
@@ -424,7 +399,7 @@ class OpenSpan:
 
         A framework may run the handler in another context than the function around it: that one has ended.
         """
-        if self._before is not None and context.get_current().get(_KEY) is self.span:
+        if self._before is not None and context.get_current().get(SPAN_KEY) is self.span:
             self.detach()
 
     def close(self) -> None:

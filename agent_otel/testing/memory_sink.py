@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel.semconv.types import COUNTER
-from agent_otel.telemetry.sinks.base import LockedSeries
+from agent_otel.telemetry.sinks.base import Series
 
 if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Series
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 
 class Reading(NamedTuple):
@@ -21,7 +20,7 @@ class Reading(NamedTuple):
     value: float
 
 
-class _Kept(LockedSeries):
+class _Kept(Series):
     """A series that appends to the readings of its sink."""
 
     __slots__ = ("_labels", "_metric", "_readings")

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import functools
 import threading
+import time
 from bisect import bisect_left
 from operator import add
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
+
+from opentelemetry import trace
+from opentelemetry.context.context import Context
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
 from agent_otel._internal import fork
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
@@ -14,10 +19,13 @@ from agent_otel.semconv.types import COUNTER, HISTOGRAM
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.spans import Exemplar
+    from opentelemetry.trace import SpanContext
 
-    Kept = tuple[Exemplar, float]
+    from agent_otel.semconv.types import Metric
+
+
+#: The key of the current span in a context.
+SPAN_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
 
 
 class _RecordingLock:
@@ -42,23 +50,39 @@ class _RecordingLock:
 recording = _RecordingLock()
 
 
-class Series(Protocol):
+class Exemplar:
+    """The span context of a measurement at a time, in the form of each sink on demand; it does not keep the span."""
+
+    __slots__ = ("_context", "at", "spot")
+
+    def __init__(self, spot: SpanContext) -> None:
+        self.spot = spot
+        self.at = time.time()
+        self._context: Context | None = None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Return the labels of a Prometheus exemplar."""
+        return {"trace_id": format(self.spot.trace_id, "032x"), "span_id": format(self.spot.span_id, "016x")}
+
+    @property
+    def context(self) -> Context:
+        """Return the context from which the OpenTelemetry SDK makes an exemplar, with the span alone in it."""
+        if self._context is None:
+            self._context = Context({SPAN_KEY: NonRecordingSpan(self.spot)})
+        return self._context
+
+
+Kept = tuple[Exemplar, float]
+
+
+class Series:
     """A time series, bound to its label values."""
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Observe a value, add to a counter or set a gauge."""
-
-    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Do the same as ``record``, for a caller that holds the ``recording`` lock."""
-
-
-class LockedSeries:
-    """A series on one sink, whose ``add`` needs the ``recording`` lock."""
 
     __slots__ = ()
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Observe a value or add to a counter; the caller holds the lock."""
+        """Observe a value, add to a counter or set a gauge; the caller holds the ``recording`` lock."""
         raise NotImplementedError
 
     def record(self, value: float, exemplar: Exemplar | None = None) -> None:
@@ -74,18 +98,13 @@ class Sink(Protocol):
         """Return the series with these label values; an empty value means that the label is absent."""
 
 
-class Fan:
+class Fan(Series):
     """A series on several sinks."""
 
     __slots__ = ("_series",)
 
     def __init__(self, series: list[Series]) -> None:
         self._series = series
-
-    def record(self, value: float, exemplar: Exemplar | None = None) -> None:
-        """Record on each sink."""
-        for series in self._series:
-            series.record(value, exemplar)
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         """Add on each sink."""
@@ -129,7 +148,7 @@ def _edges(bounds: tuple[float, ...]) -> tuple[float, ...]:
     return tuple(map(int, bounds)) if all(bound == int(bound) for bound in bounds) else bounds
 
 
-class HistogramCell(LockedSeries):
+class HistogramCell(Series):
     """Buckets and sum of one series."""
 
     __slots__ = ("_counts", "_edges", "_exemplars", "_sum", "bounds")
@@ -155,7 +174,7 @@ class HistogramCell(LockedSeries):
             return self._counts.copy(), self._sum, self._exemplars.copy()
 
 
-class CounterCell(LockedSeries):
+class CounterCell(Series):
     """The value of one counter series."""
 
     __slots__ = ("exemplar", "unsettled", "value")
@@ -200,7 +219,7 @@ class _CounterGroup(Group):
             cell.add(amount)
 
 
-class GaugeCell:
+class GaugeCell(Series):
     """The value of one gauge series."""
 
     __slots__ = ("value",)
@@ -211,8 +230,6 @@ class GaugeCell:
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
         """Set the gauge."""
         self.value = value
-
-    record = add
 
 
 _Cell = HistogramCell | CounterCell | GaugeCell
@@ -230,7 +247,11 @@ class Cells:
     def series(self, values: tuple[str, ...]) -> Series:
         """Return the series with these label values."""
         cell = self._cells.get(values)
-        return self._cells.setdefault(values, self._new_cell()) if cell is None else cell
+        if cell is None:
+            kind = self.metric.kind
+            made = CounterCell(self._unsettled) if kind == COUNTER else GaugeCell()
+            cell = HistogramCell(self.metric.buckets) if kind == HISTOGRAM else made
+        return self._cells.setdefault(values, cell)
 
     def settled(self) -> list[tuple[tuple[str, ...], _Cell]]:
         """Return all label values with their cells, which hold all that has been recorded."""
@@ -238,8 +259,3 @@ class Cells:
             for group in list(self._unsettled.values()):
                 group.settle()
         return list(self._cells.items())
-
-    def _new_cell(self) -> _Cell:
-        if self.metric.kind == HISTOGRAM:
-            return HistogramCell(self.metric.buckets)
-        return CounterCell(self._unsettled) if self.metric.kind == COUNTER else GaugeCell()

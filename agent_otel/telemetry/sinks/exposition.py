@@ -7,6 +7,7 @@ files that its collector adds up; the client then drops exemplars.
 from __future__ import annotations
 
 import os
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import prometheus_client
@@ -19,21 +20,18 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
-from agent_otel.telemetry.sinks.base import Cells, CounterCell, HistogramCell, LockedSeries
+from agent_otel.telemetry.sinks.base import Cells, CounterCell, HistogramCell, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Kept, Series
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar, Kept
 
 
-def _bound_text(bound: float) -> str:
-    text: str = utils.floatToGoString(bound)  # type: ignore[no-untyped-call]
-    return text
+_text_of: Callable[[float], str] = utils.floatToGoString
 
 
 def _given(kept: Kept | None) -> ClientExemplar | None:
@@ -63,7 +61,11 @@ class _Exposed(Collector):
         family: Any = self._family()
         for values, cell in self._cells.settled():
             if isinstance(cell, HistogramCell):
-                _add_histogram(family, values, cell)
+                counts, total, exemplars = cell.copied()
+                bounds = map(_text_of, (*cell.bounds, float("inf")))
+                marks = map(_given, map(exemplars.get, range(len(counts))))
+                if any(counts):  # a histogram is exposed from its first value on, as in OpenTelemetry
+                    family.add_metric(values, list(zip(bounds, accumulate(counts), marks, strict=True)), total)
             elif isinstance(cell, CounterCell):
                 # In clients before 0.22, only a sample of a counter takes an exemplar.
                 labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
@@ -73,28 +75,17 @@ class _Exposed(Collector):
         yield family
 
 
-def _add_histogram(family: Any, values: tuple[str, ...], cell: HistogramCell) -> None:
-    counts, total, exemplars = cell.copied()
-    if not any(counts):
-        return  # a histogram is exposed from its first value on, as in OpenTelemetry
-    buckets: list[tuple[str, int, ClientExemplar | None]] = []
-    below = 0
-    for index, bound in enumerate((*cell.bounds, float("inf"))):
-        below += counts[index]
-        buckets.append((_bound_text(bound), below, _given(exemplars.get(index))))
-    family.add_metric(values, buckets, total)
+_METHODS = {HISTOGRAM: "observe", COUNTER: "inc", GAUGE: "set"}
 
 
-class _ClientSeries(LockedSeries):
+class _ClientSeries(Series):
     """A series of one of the client's own metrics."""
 
     __slots__ = ("_record", "_takes_exemplars")
 
     def __init__(self, child: Any, kind: str) -> None:
-        self._record = child.observe if kind == HISTOGRAM else child.inc
+        self._record = getattr(child, _METHODS[kind])
         self._takes_exemplars = kind != GAUGE
-        if kind == GAUGE:
-            self._record = child.set
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         if exemplar is not None and self._takes_exemplars:
@@ -152,7 +143,7 @@ def client_metric(
     if metric.name == semconv.PROCESS_START.name:
         return StartTime(metric)
     try:
-        return ClientMetric(metric, _or_own(registry))
+        return ClientMetric(metric, registry or prometheus_client.REGISTRY)
     except errors.ours(ValueError):
         _say_taken(metric)
         return Cells(metric)
@@ -161,13 +152,9 @@ def client_metric(
 def expose(cells: Cells, registry: prometheus_client.CollectorRegistry | None) -> None:
     """Put the cells of a metric into a registry, by default the client's own."""
     try:
-        _or_own(registry).register(_Exposed(cells))
+        (registry or prometheus_client.REGISTRY).register(_Exposed(cells))
     except errors.ours(ValueError):
         _say_taken(cells.metric)
-
-
-def _or_own(registry: prometheus_client.CollectorRegistry | None) -> prometheus_client.CollectorRegistry:
-    return prometheus_client.REGISTRY if registry is None else registry
 
 
 def _say_taken(metric: Metric) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.metrics import Observation
 
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
-from agent_otel.telemetry.sinks.base import LockedSeries
+from agent_otel.telemetry.sinks.base import Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import CallbackOptions, Meter
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Series
-    from agent_otel.telemetry.spans import Exemplar
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 
-class _OTelSeries(LockedSeries):
+class _OTelSeries(Series):
     __slots__ = ("_attributes", "_record")
 
     def __init__(self, record: Callable[..., None], attributes: dict[str, str]) -> None:
