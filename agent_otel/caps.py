@@ -37,4 +37,4 @@ class Cap(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def payload_caps() -> tuple[Cap, ...]:
     """Return all caps, in the order of ``caps.toml``."""
-    return tuple(Cap(**row) for row in cap_table.CAPS)
+    return tuple(Cap(*row) for row in cap_table.CAPS)

@@ -7,295 +7,105 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODULES = (
-    "ag2",
-    "ag2.agent",
-    "ag2.tools.builtin.anthropic_bash",
-    "ag2.tools.executor",
-    "ag2.tools.final.function_tool",
-    "ag2.tools.toolkits.mcp_server.toolkit",
-    "agent_framework",
-    "agent_framework._agents",
-    "agent_framework._tools",
-    "agent_framework._workflows._workflow",
-    "agents",
-    "agents._run_impl",
-    "agents.extensions.memory.advanced_sqlite_session",
-    "agents.extensions.memory.async_sqlite_session",
-    "agents.extensions.memory.dapr_session",
-    "agents.extensions.memory.mongodb_session",
-    "agents.extensions.memory.redis_session",
-    "agents.extensions.memory.sqlalchemy_session",
-    "agents.memory.sqlite_session",
-    "agents.realtime.session",
-    "agents.run",
-    "agents.run_internal.tool_actions",
-    "agents.run_internal.tool_execution",
-    "agents.tool",
-    "agentscope",
-    "agentscope.agent._agent",
-    "agentscope.tool._adapters",
-    "agentscope.tool._toolkit",
-    "agno",
-    "agno.agent._run",
-    "agno.agent.agent",
-    "agno.db.sqlite.async_sqlite",
-    "agno.db.sqlite.sqlite",
-    "agno.db.utils",
-    "agno.models.base",
-    "agno.team._run",
-    "agno.team.team",
-    "agno.tools.function",
-    "agno.utils.message",
-    "aiobotocore",
-    "aiobotocore.client",
-    "aiobotocore.endpoint",
-    "anthropic",
-    "anthropic._base_client",
-    "anthropic.lib.tools._beta_runner",
-    "anthropic.lib.tools._beta_session_runner",
-    "anthropic.lib.tools._toolsets._runnable",
-    "anthropic.resources.beta.sessions.events",
-    "autogen_agentchat",
-    "autogen_agentchat.agents._assistant_agent",
-    "autogen_agentchat.agents._base_chat_agent",
-    "autogen_agentchat.teams._group_chat._base_group_chat",
-    "autogen_core",
-    "autogen_core.tools._base",
-    "aws_durable_execution_sdk_python",
-    "aws_durable_execution_sdk_python.execution",
-    "azure.ai.inference",
-    "azure.ai.inference._patch",
-    "azure.ai.inference.aio._patch",
-    "azure.durable_functions",
-    "azure.durable_functions.orchestrator",
-    "azure_functions_runtime",
-    "azure_functions_runtime.handle_event",
-    "bedrock_agentcore",
-    "bedrock_agentcore.runtime.app",
-    "botocore",
-    "botocore.client",
-    "botocore.endpoint",
-    "browser_use",
-    "browser_use.agent.service",
-    "browser_use.tools.registry.service",
-    "browser_use.tools.service",
-    "camel",
-    "camel.agents.chat_agent",
-    "camel.toolkits.function_tool",
-    "celery",
-    "celery.app.trace",
-    "celery.backends.base",
-    "celery.loaders.base",
-    "claude_agent_sdk",
-    "claude_agent_sdk._internal.client",
-    "claude_agent_sdk._internal.message_parser",
-    "claude_agent_sdk._internal.query",
-    "cohere",
-    "cohere.core.http_client",
-    "cohere.v2.raw_client",
-    "crewai",
-    "crewai.agent.core",
-    "crewai.agents.agent_executor",
-    "crewai.agents.step_executor",
-    "crewai.crew",
-    "crewai.experimental.agent_executor",
-    "crewai.flow.runtime",
-    "crewai.llms.base_llm",
-    "crewai.tools.base_tool",
-    "crewai.tools.structured_tool",
-    "crewai.tools.tool_usage",
-    "dapr.aio.clients.grpc.client",
-    "dapr.ext.workflow",
-    "dapr.ext.workflow._durabletask.worker",
-    "dapr_agents",
-    "dapr_agents.agents.durable",
-    "dapr_agents.storage.daprstores.statestore",
-    "dapr_agents.tool.executor",
-    "dbos",
-    "dbos._context",
-    "dbos._core",
-    "dbos._outcome",
-    "dbos._sys_db",
-    "dspy",
-    "dspy.adapters.types.tool",
-    "dspy.clients.base_lm",
-    "dspy.clients.execution",
-    "dspy.predict.code_act",
-    "dspy.predict.predict",
-    "dspy.predict.react",
-    "dspy.predict.react_v2",
-    "dspy.predict.rlm",
-    "durabletask",
-    "durabletask.worker",
-    "fastmcp",
-    "fastmcp.client.mixins.tools",
-    "fastmcp.server.middleware.tool_injection",
-    "fastmcp.server.sampling",
-    "fastmcp.tools.base",
-    "fastmcp.tools.tool",
-    "fastmcp_tasks.extension",
-    "fireworks",
-    "fireworks._base_client",
-    "google.adk",
-    "google.adk.code_executors.base_code_executor",
-    "google.adk.flows.llm_flows.base_llm_flow",
-    "google.adk.flows.llm_flows.functions",
-    "google.adk.flows.llm_flows.tools._caller",
-    "google.adk.flows.llm_flows.tools._error_handler",
-    "google.adk.flows.llm_flows.tools._live_caller",
-    "google.adk.runners",
-    "google.adk.sessions.database_session_service",
-    "google.adk.sessions.schemas.shared",
-    "google.adk.sessions.sqlite_session_service",
-    "google.adk.sessions.vertex_ai_session_service",
-    "google.adk.utils.vertex_ai_utils",
-    "google.adk.workflow._tool_node",
-    "google.genai",
-    "google.genai._api_client",
-    "google.genai._extra_utils",
-    "google.genai._gaos.interactions",
-    "google.genai.live",
-    "groq",
-    "groq._base_client",
-    "hatchet_sdk",
-    "hatchet_sdk.worker.runner.runner",
-    "haystack",
-    "haystack.components.agents.agent",
-    "haystack.components.agents.tool_calling",
-    "haystack.tools.tool",
-    "huggingface_hub",
-    "huggingface_hub.inference._client",
-    "huggingface_hub.inference._generated._async_client",
-    "inngest",
-    "inngest._internal.comm_lib.models",
-    "inngest._internal.execution_lib.v0",
-    "inngest._internal.function",
-    "kombu.messaging",
-    "kombu.serialization",
-    "langchain_core",
-    "langchain_core.language_models.chat_models",
-    "langchain_core.tools.base",
-    "langfuse.langchain.CallbackHandler",
-    "langgraph.checkpoint.base",
-    "langgraph.checkpoint.mongodb",
-    "langgraph.checkpoint.mongodb.saver",
-    "langgraph.checkpoint.postgres",
-    "langgraph.checkpoint.postgres.base",
-    "langgraph.checkpoint.redis",
-    "langgraph.graph",
-    "langgraph.prebuilt.tool_node",
-    "langgraph.pregel",
-    "langgraph.pregel._loop",
-    "langgraph.pregel.loop",
-    "langgraph.pregel.main",
-    "langgraph_checkpoint_aws",
-    "langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy",
-    "langgraph_checkpoint_cosmosdb",
-    "litellm",
-    "litellm.harness.handlers.tool_loop_handler",
-    "litellm.litellm_core_utils.litellm_logging",
-    "litellm.tool_loop",
-    "livekit.agents",
-    "livekit.agents.llm",
-    "livekit.agents.llm.utils",
-    "livekit.agents.voice.tool_executor",
-    "llama_index.core",
-    "llama_index.core.agent.workflow.base_agent",
-    "llama_index.core.agent.workflow.multi_agent_workflow",
-    "llama_index.core.tools.calling",
-    "llama_index.core.tools.function_tool",
-    "llama_index.core.tools.ondemand_loader_tool",
-    "llama_index.core.tools.query_engine",
-    "llama_index.core.tools.query_plan",
-    "llama_index.core.tools.retriever_tool",
-    "llama_index.core.workflow.workflow",
-    "mcp",
-    "mcp.client.client",
-    "mcp.client.session",
-    "mcp.client.sse",
-    "mcp.client.stdio",
-    "mcp.client.streamable_http",
-    "mcp.server.lowlevel.server",
-    "mcp.server.runner",
-    "mcp.server.stdio",
-    "mistralai",
-    "mistralai.basesdk",
-    "mistralai.chat",
-    "mistralai.client",
-    "mistralai.client.basesdk",
-    "mistralai.client.chat",
-    "mistralai.client.conversations",
-    "mistralai.client.utils.retries",
-    "mistralai.conversations",
-    "mistralai.extra.run.context",
-    "mistralai.extra.voice_agents.tools",
-    "mistralai.utils.retries",
-    "ollama",
-    "ollama._client",
-    "openai",
-    "openai._base_client",
-    "openai.lib.responses_tool_runner",
-    "openai.resources.realtime.realtime",
-    "openai.resources.responses.responses",
-    "openinference.instrumentation.langchain",
-    "openinference.instrumentation.llama_index",
-    "opentelemetry.instrumentation.genai.langchain",
-    "opentelemetry.instrumentation.langchain",
-    "pipecat",
-    "pipecat.processors.frame_processor",
-    "pipecat.services.llm_service",
-    "prefect",
-    "prefect.client.orchestration._flow_runs.client",
-    "prefect.flow_engine",
-    "prefect.results",
-    "prefect.task_engine",
-    "pydantic_ai",
-    "pydantic_ai.agent",
-    "pydantic_ai.durable_exec.temporal._toolset",
-    "pydantic_ai.mcp",
-    "pydantic_ai.tool_manager",
-    "restate",
-    "restate.server_context",
-    "semantic_kernel",
-    "semantic_kernel.agents.chat_completion.chat_completion_agent",
-    "semantic_kernel.functions.kernel_function_from_method",
-    "semantic_kernel.functions.kernel_function_from_prompt",
-    "semantic_kernel.kernel",
-    "smolagents",
-    "smolagents.agents",
-    "smolagents.local_python_executor",
-    "smolagents.tools",
-    "strands",
-    "strands.agent.agent",
-    "strands.multiagent.graph",
-    "strands.multiagent.swarm",
-    "strands.session.file_session_manager",
-    "strands.session.repository_session_manager",
-    "strands.session.s3_session_manager",
-    "strands.tools.executors._executor",
-    "temporalio",
-    "temporalio.bridge.worker",
-    "temporalio.worker._activity",
-    "temporalio.worker._workflow",
-    "together",
-    "together._base_client",
-    "workflows.context.context",
-    "xai_sdk",
-    "xai_sdk.chat",
-)
+_MODULES = """
+ag2 ag2.agent ag2.tools.builtin.anthropic_bash ag2.tools.executor ag2.tools.final.function_tool
+ag2.tools.toolkits.mcp_server.toolkit
+agent_framework agent_framework._agents agent_framework._tools agent_framework._workflows._workflow
+agents agents._run_impl agents.extensions.memory.advanced_sqlite_session agents.extensions.memory.async_sqlite_session
+agents.extensions.memory.dapr_session agents.extensions.memory.mongodb_session agents.extensions.memory.redis_session
+agents.extensions.memory.sqlalchemy_session agents.memory.sqlite_session agents.realtime.session agents.run
+agents.run_internal.tool_actions agents.run_internal.tool_execution agents.tool
+agentscope agentscope.agent._agent agentscope.tool._adapters agentscope.tool._toolkit
+agno agno.agent._run agno.agent.agent agno.db.sqlite.async_sqlite agno.db.sqlite.sqlite agno.db.utils agno.models.base
+agno.team._run agno.team.team agno.tools.function agno.utils.message
+aiobotocore aiobotocore.client aiobotocore.endpoint
+anthropic anthropic._base_client anthropic.lib.tools._beta_runner anthropic.lib.tools._beta_session_runner
+anthropic.lib.tools._toolsets._runnable anthropic.resources.beta.sessions.events
+autogen_agentchat autogen_agentchat.agents._assistant_agent autogen_agentchat.agents._base_chat_agent
+autogen_agentchat.teams._group_chat._base_group_chat
+autogen_core autogen_core.tools._base
+aws_durable_execution_sdk_python aws_durable_execution_sdk_python.execution
+azure.ai.inference azure.ai.inference._patch azure.ai.inference.aio._patch azure.durable_functions
+azure.durable_functions.orchestrator
+azure_functions_runtime azure_functions_runtime.handle_event
+bedrock_agentcore bedrock_agentcore.runtime.app
+botocore botocore.client botocore.endpoint
+browser_use browser_use.agent.service browser_use.tools.registry.service browser_use.tools.service
+camel camel.agents.chat_agent camel.toolkits.function_tool
+celery celery.app.trace celery.backends.base celery.loaders.base
+claude_agent_sdk claude_agent_sdk._internal.client claude_agent_sdk._internal.message_parser
+claude_agent_sdk._internal.query
+cohere cohere.core.http_client cohere.v2.raw_client
+crewai crewai.agent.core crewai.agents.agent_executor crewai.agents.step_executor crewai.crew
+crewai.experimental.agent_executor crewai.flow.runtime crewai.llms.base_llm crewai.tools.base_tool
+crewai.tools.structured_tool crewai.tools.tool_usage
+dapr.aio.clients.grpc.client dapr.ext.workflow dapr.ext.workflow._durabletask.worker
+dapr_agents dapr_agents.agents.durable dapr_agents.storage.daprstores.statestore dapr_agents.tool.executor
+dbos dbos._context dbos._core dbos._outcome dbos._sys_db
+dspy dspy.adapters.types.tool dspy.clients.base_lm dspy.clients.execution dspy.predict.code_act dspy.predict.predict
+dspy.predict.react dspy.predict.react_v2 dspy.predict.rlm
+durabletask durabletask.worker
+fastmcp fastmcp.client.mixins.tools fastmcp.server.middleware.tool_injection fastmcp.server.sampling fastmcp.tools.base
+fastmcp.tools.tool
+fastmcp_tasks.extension
+fireworks fireworks._base_client
+google.adk google.adk.code_executors.base_code_executor google.adk.flows.llm_flows.base_llm_flow
+google.adk.flows.llm_flows.functions google.adk.flows.llm_flows.tools._caller
+google.adk.flows.llm_flows.tools._error_handler google.adk.flows.llm_flows.tools._live_caller google.adk.runners
+google.adk.sessions.database_session_service google.adk.sessions.schemas.shared
+google.adk.sessions.sqlite_session_service google.adk.sessions.vertex_ai_session_service
+google.adk.utils.vertex_ai_utils google.adk.workflow._tool_node google.genai google.genai._api_client
+google.genai._extra_utils google.genai._gaos.interactions google.genai.live
+groq groq._base_client
+hatchet_sdk hatchet_sdk.worker.runner.runner
+haystack haystack.components.agents.agent haystack.components.agents.tool_calling haystack.tools.tool
+huggingface_hub huggingface_hub.inference._client huggingface_hub.inference._generated._async_client
+inngest inngest._internal.comm_lib.models inngest._internal.execution_lib.v0 inngest._internal.function
+kombu.messaging kombu.serialization
+langchain_core langchain_core.language_models.chat_models langchain_core.tools.base
+langfuse.langchain.CallbackHandler
+langgraph.checkpoint.base langgraph.checkpoint.mongodb langgraph.checkpoint.mongodb.saver langgraph.checkpoint.postgres
+langgraph.checkpoint.postgres.base langgraph.checkpoint.redis langgraph.graph langgraph.prebuilt.tool_node
+langgraph.pregel langgraph.pregel._loop langgraph.pregel.loop langgraph.pregel.main
+langgraph_checkpoint_aws langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy
+langgraph_checkpoint_cosmosdb
+litellm litellm.harness.handlers.tool_loop_handler litellm.litellm_core_utils.litellm_logging litellm.tool_loop
+livekit.agents livekit.agents.llm livekit.agents.llm.utils livekit.agents.voice.tool_executor
+llama_index.core llama_index.core.agent.workflow.base_agent llama_index.core.agent.workflow.multi_agent_workflow
+llama_index.core.tools.calling llama_index.core.tools.function_tool llama_index.core.tools.ondemand_loader_tool
+llama_index.core.tools.query_engine llama_index.core.tools.query_plan llama_index.core.tools.retriever_tool
+llama_index.core.workflow.workflow
+mcp mcp.client.client mcp.client.session mcp.client.sse mcp.client.stdio mcp.client.streamable_http
+mcp.server.lowlevel.server mcp.server.runner mcp.server.stdio
+mistralai mistralai.basesdk mistralai.chat mistralai.client mistralai.client.basesdk mistralai.client.chat
+mistralai.client.conversations mistralai.client.utils.retries mistralai.conversations mistralai.extra.run.context
+mistralai.extra.voice_agents.tools mistralai.utils.retries
+ollama ollama._client
+openai openai._base_client openai.lib.responses_tool_runner openai.resources.realtime.realtime
+openai.resources.responses.responses
+openinference.instrumentation.langchain openinference.instrumentation.llama_index
+opentelemetry.instrumentation.genai.langchain opentelemetry.instrumentation.langchain
+pipecat pipecat.processors.frame_processor pipecat.services.llm_service
+prefect prefect.client.orchestration._flow_runs.client prefect.flow_engine prefect.results prefect.task_engine
+pydantic_ai pydantic_ai.agent pydantic_ai.durable_exec.temporal._toolset pydantic_ai.mcp pydantic_ai.tool_manager
+restate restate.server_context
+semantic_kernel semantic_kernel.agents.chat_completion.chat_completion_agent
+semantic_kernel.functions.kernel_function_from_method semantic_kernel.functions.kernel_function_from_prompt
+semantic_kernel.kernel
+smolagents smolagents.agents smolagents.local_python_executor smolagents.tools
+strands strands.agent.agent strands.multiagent.graph strands.multiagent.swarm strands.session.file_session_manager
+strands.session.repository_session_manager strands.session.s3_session_manager strands.tools.executors._executor
+temporalio temporalio.bridge.worker temporalio.worker._activity temporalio.worker._workflow
+together together._base_client
+workflows.context.context
+xai_sdk xai_sdk.chat
+"""
 #: Modules of integrations that are off by default, by the setting that switches them on.
-OPTIONAL = {
-    "AGENT_OTEL_HTTPX": (
-        "httpx",
-        "httpx._client",
-        "httpx2",
-        "httpx2._client",
-    ),
+_OPTIONAL = {
+    "AGENT_OTEL_HTTPX": "httpx httpx._client httpx2 httpx2._client",
 }
 
 
 def watched(variables: "Mapping[str, str]") -> list[str]:
     """Return the modules to watch: of the integrations that are on by default, or by their setting."""
-    chosen = [name for name in OPTIONAL if env.is_on(variables, name)]
-    return [*MODULES, *(module for name in chosen for module in OPTIONAL[name])]
+    return " ".join([_MODULES, *(_OPTIONAL[name] for name in _OPTIONAL if env.is_on(variables, name))]).split()
