@@ -174,8 +174,6 @@ ALONE = {
     "agent_otel.cli.metrics",
     "agent_otel.cli.run",
     "agent_otel.core.field_words",
-    "agent_otel.explain.flames",
-    "agent_otel.explain.temporal_history",
     "agent_otel.integrations.runs",
     "agent_otel.integrations.summaries",
     "agent_otel.remedies.claim_check.stores.folders",

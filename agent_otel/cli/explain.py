@@ -12,11 +12,8 @@ from rich.tree import Tree
 
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
-from agent_otel.explain.carrying import CARRIED_HEAD, ESTIMATED, carried_rows, facts_of, window_line
-from agent_otel.explain.explanation import Explanation, explain
-from agent_otel.explain.opening import opened
-from agent_otel.explain.source import SourceError
-from agent_otel.explain.tree import Node, by_path
+from agent_otel.explain.explanation import CARRIED_HEAD, ESTIMATED, Explanation, Node, by_path, explain, facts_of
+from agent_otel.explain.formats import SourceError, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -135,13 +132,13 @@ def _shares(head: str, unit: str, rows: Iterable[tuple[str, int]], total: int, *
 
 def _carried(found: Explanation, *, everything: bool) -> None:
     """Print the tokens of each tool, and the cost of sending them again."""
-    rows = carried_rows(found.carried)
+    rows = [row.row() for row in found.carried]
     if rows:
         console.say("")
         console.table(CARRIED_HEAD, rows if everything else rows[:_LARGEST])
         console.say(ESTIMATED, "dim")
     if found.window is not None:
-        console.say(window_line(found.window))
+        console.say(found.window.sentence())
 
 
 def _rooms(found: Explanation, *, everything: bool) -> None:
@@ -163,11 +160,6 @@ def _rooms(found: Explanation, *, everything: bool) -> None:
 
 
 def _savings(found: Explanation) -> None:
-    if not found.savings:
-        return
-    rows = [
-        (saving.remedy, f"{saving.bytes:,}", "the payload" if saving.of_payload else "the next request", saving.setting)
-        for saving in found.savings
-    ]
-    console.say("")
-    console.table(("remedy", "saves bytes", "of", "setting"), rows)
+    if found.savings:
+        console.say("")
+        console.table(("remedy", "saves bytes", "of", "setting"), [saving.row() for saving in found.savings])

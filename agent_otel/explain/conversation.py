@@ -1,4 +1,8 @@
-"""Turns of a conversation: their bytes by tool, and the bytes that remedies save when they run on each turn."""
+"""Turns of a conversation in JSON text: their bytes by tool, and the bytes that remedies save on each turn.
+
+The breakdown's reader reads the text, one message after another. Long texts are cut, and their full bytes stay on
+record. Memory is bounded by a turn, not by the file.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
+from agent_otel.core.execution_state import ReadTexts
+from agent_otel.measure.breakdown.json_reader import Reader
+from agent_otel.measure.breakdown.json_window import PLAIN, Form, Window, unescaped
+from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.json_pieces import WORKER_STEPS
-from agent_otel.measure.size import Size, size, text_bytes
+from agent_otel.measure.size import Size, json_size, size, text_bytes
+from agent_otel.messages.formats import transcript
+from agent_otel.remedies.claim_check import references
 from agent_otel.remedies.claim_check.policy import view_text
-from agent_otel.remedies.claim_check.references import DIGEST_DIGITS, SEAL_DIGITS, Reference, key
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
@@ -18,14 +27,64 @@ from agent_otel.remedies.history.trimming import trimming
 from agent_otel.remedies.history.turns import Changes, History
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from agent_otel.explain.message_stream import Conversation, Message
+    from agent_otel.messages.base import Transcript
     from agent_otel.messages.fields import Path
 
+#: Characters of a text that are kept: more than the view of a claim check has.
+KEPT_CHARACTERS: Final = 48 * 1024
+_FEW_CHARACTERS: Final = 512
+#: Bytes of one object that are kept, and of one that is no message so far.
+_ROOM: Final = 256 * 1024
+_ROOM_OUTSIDE: Final = 64 * 1024
+_NODES: Final = 20_000
+_LEVELS: Final = 12
 _LONGEST_GROUP: Final = 512  # messages of one turn
 _MISSING: Final = object()
-_SOMEBODY: Final = "user"
+_ROLES: Final = frozenset(
+    (
+        *("user", "assistant", "system", "developer", "tool", "function", "model", "human", "ai"),
+        *("AIMessageChunk", "HumanMessageChunk", "ToolMessageChunk", "SystemMessageChunk"),
+    )
+)
+_ITEMS: Final = frozenset(
+    ("message", "reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+)
+#: Fields around a message: LangChain's dictionaries and serialised objects, lines of coding agents' transcripts.
+_AROUND: Final = ("data", "kwargs", "message")
+#: Fields of a message that a model request holds; others, such as LangChain's ``artifact``, stay with the program.
+_REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary")
+
+
+class Rest(NamedTuple):
+    """The part of a text behind the characters that are kept: its bytes, and the hashes of the whole text."""
+
+    container: Any
+    key: str | int
+    bytes: int
+    texts: ReadTexts
+
+
+class Message(NamedTuple):
+    """A message, the bytes of its compact JSON, the bytes of its texts that are not kept, and its calls and results."""
+
+    value: dict[str, Any]
+    bytes: int
+    rests: dict[Path, int]
+    transcript: Transcript
+
+    @property
+    def sender(self) -> str:
+        """The kind of sender: system, user or assistant."""
+        role = self.value.get("role") or self.value.get("type") or ""
+        if role in ("system", "developer"):
+            return "system"
+        return "user" if self.transcript.by_user or role in ("user", "human") else "assistant"
+
+    def rest(self, path: Path) -> int:
+        """Return the bytes at and below a path that are not kept."""
+        return sum(count for at, count in self.rests.items() if at[: len(path)] == path)
 
 
 @dataclass(slots=True)
@@ -41,9 +100,9 @@ class Turn:
     trimming: int = 0
     compaction: int = 0
 
-    def add(self, kind: str, tool: str, count: int) -> None:
+    def add(self, kind: str, tool: str | None, count: int) -> None:
         """Add bytes of a kind of part, and of a tool where it has one."""
-        self.parts[kind, tool] = self.parts.get((kind, tool), 0) + count
+        self.parts[kind, tool or ""] = self.parts.get((kind, tool or ""), 0) + count
 
 
 class Saving(NamedTuple):
@@ -54,6 +113,10 @@ class Saving(NamedTuple):
     bytes: int
     of_payload: bool
 
+    def row(self) -> tuple[str, ...]:
+        """Return the row of a table for people: remedy, bytes, of, setting."""
+        return self.remedy, f"{self.bytes:,}", "the payload" if self.of_payload else "the next request", self.setting
+
 
 class Turns:
     """Divides the longest conversation of a text into its turns; ``take`` gets the messages in their order."""
@@ -61,12 +124,12 @@ class Turns:
     def __init__(self) -> None:
         self._best: list[Turn] = []
         self._now: list[Turn] = []
-        self._conversation: Conversation | None = None
+        self._conversation: object = None
         self._group: list[Message] = []
         self._chosen = settings.current()
 
-    def take(self, conversation: Conversation, message: Message) -> None:
-        """Take the next message."""
+    def take(self, conversation: object, message: Message) -> None:
+        """Take the next message of a list, which is the conversation."""
         if conversation is not self._conversation:
             self._end()
             self._conversation = conversation
@@ -79,29 +142,29 @@ class Turns:
         self._end()
         return self._best
 
-    def savings(self, found: Iterable[Turn]) -> list[Saving]:
+    def savings(self, found: list[Turn]) -> list[Saving]:
         """Return the savings of the remedies in these turns, with the settings of this process."""
-        chosen, all_turns = self._chosen, list(found)
-        calling = [turn for turn in all_turns if turn.has_calls]
+        calling = [turn for turn in found if turn.has_calls]
         history = turns.read([])
         history.turns = len(calling)
-        old = calling[: history.cut(chosen.keep_turns, chosen.trim_step_turns)]
+        old = calling[: history.cut(self._chosen.keep_turns, self._chosen.trim_step_turns)]
         return [
-            Saving("claim check", "AGENT_OTEL_CLAIM_CHECK", sum(turn.claim_check for turn in all_turns), True),
+            Saving("claim check", "AGENT_OTEL_CLAIM_CHECK", sum(turn.claim_check for turn in found), True),
             Saving("trimming", "AGENT_OTEL_TRIM_RESULTS", sum(turn.trimming for turn in old), False),
-            Saving("argument compaction", "AGENT_OTEL_COMPACT_ARGUMENTS", sum(t.compaction for t in all_turns), False),
+            Saving(
+                "argument compaction", "AGENT_OTEL_COMPACT_ARGUMENTS", sum(turn.compaction for turn in found), False
+            ),
         ]
 
     def _begins(self, message: Message) -> bool:
         """Return True when a message begins a turn: the user's, or calls behind a result."""
         group, seen = self._group, message.transcript
-        if not group:
-            return False
-        if len(group) >= _LONGEST_GROUP:
-            return True
+        if not group or len(group) >= _LONGEST_GROUP:
+            return bool(group)
         if seen.asked:
             return any(one.transcript.answered for one in group)
-        return seen.by_user and not seen.answered and not all(_is_prompt(one) for one in group)
+        is_prompt = all(one.transcript.by_user or one.sender == "system" for one in group)
+        return seen.by_user and not seen.answered and not is_prompt
 
     def _end(self) -> None:
         self._flush()
@@ -110,36 +173,31 @@ class Turns:
         self._now = []
 
     def _flush(self) -> None:
-        if self._group:
-            self._now.append(self._turn(self._group))
-            self._group = []
+        """Make a turn of the messages since the last one."""
+        group, self._group = self._group, []
+        if group:
+            history = History([one.value for one in group], [one.transcript for one in group])
+            turn = Turn(sum(one.bytes for one in group), len(group), has_calls=history.turns > 0)
+            for at, message in enumerate(group):
+                self._divide(turn, message, [result for result in history.results if result.at == at])
+            self._remedy(turn, history, group)
+            self._now.append(turn)
 
-    def _turn(self, group: list[Message]) -> Turn:
-        history = History([one.value for one in group], [one.transcript for one in group])
-        turn = Turn(sum(one.bytes for one in group), len(group), has_calls=history.turns > 0)
-        for at, message in enumerate(group):
-            self._divide(turn, message, at, history)
-        self._run(turn, history, group)
-        return turn
-
-    def _divide(self, turn: Turn, message: Message, at: int, history: History) -> None:
+    def _divide(self, turn: Turn, message: Message, answered: list[turns.Result]) -> None:
         """Add the bytes of a message to its tools; the rest belongs to its sender."""
         left = message.bytes
-        answered = [result for result in history.results if result.at == at]
-        for result in answered:
-            count = _full(result.answered.content, result.answered.path, message)
-            turn.add("result", result.name or "", count)
-            left -= count
-        for asked in message.transcript.asked:
-            count = _full(asked.arguments, asked.path, message)
-            turn.add("arguments", asked.name or "", count)
+        parts = [("result", result.name, result.answered.content, result.answered.path) for result in answered]
+        parts += [("arguments", asked.name, asked.arguments, asked.path) for asked in message.transcript.asked]
+        for kind, tool, value, path in parts:
+            count = size(value).bytes + message.rest(path)
+            turn.add(kind, tool, count)
             left -= count
         if answered and not message.transcript.by_user:
-            turn.add("result", answered[-1].name or "", max(0, left))
+            turn.add("result", answered[-1].name, max(0, left))
         else:
-            turn.add(_sender(message), "", max(0, left))
+            turn.add(message.sender, "", max(0, left))
 
-    def _run(self, turn: Turn, history: History, group: list[Message]) -> None:
+    def _remedy(self, turn: Turn, history: History, group: list[Message]) -> None:
         """Run the remedies on a turn."""
         chosen = self._chosen
         trimmed, compacted = Changes(), Changes()
@@ -150,53 +208,247 @@ class Turns:
         turn.trimming = _saved(trimmed, history, group, places)
         places += [(call.at, call.asked.path) for call in history.calls]
         turn.compaction = _saved(compacted, history, group, places)
-        for result in history.results:
-            turn.claim_check += self._claimed(result, group[result.at])
+        turn.claim_check = sum(self._claimed(result, group[result.at]) for result in history.results)
 
     def _claimed(self, result: turns.Result, message: Message) -> int:
         """Return the bytes that the view of a stored result saves."""
-        content, chosen = result.answered.content, self._chosen
-        text = raw_of(content, WORKER_STEPS).text
-        if text is None:
-            return 0
-        full = text_bytes(text) + _beyond(result.answered.path, message)
+        chosen = self._chosen
+        text = raw_of(result.answered.content, WORKER_STEPS).text
         limit = min(chosen.claim_check_bytes, chosen.result_ceiling_bytes or chosen.claim_check_bytes)
-        if full <= limit:
+        full = 0 if text is None else text_bytes(text) + message.rest(result.answered.path)
+        if text is None or full <= limit:
             return 0
-        place = key("0" * 32, "agent", result.answered.id or "call")
-        reference = Reference(place, full, "0" * DIGEST_DIGITS, "0" * SEAL_DIGITS)
+        place = references.key("0" * 32, "agent", result.answered.id or "call")
+        digest, seal = "0" * references.DIGEST_DIGITS, "0" * references.SEAL_DIGITS
+        reference = references.Reference(place, full, digest, seal)
         shown = view_text(result.name or "", text, Size(full, exact=True), str(reference), limit)
         return max(0, full - text_bytes(shown))
-
-
-def _is_prompt(message: Message) -> bool:
-    seen = message.transcript
-    return seen.by_user or _sender(message) == "system"
-
-
-def _sender(message: Message) -> str:
-    role = message.value.get("role") or message.value.get("type") or ""
-    if role in ("system", "developer"):
-        return "system"
-    return _SOMEBODY if message.transcript.by_user or role in ("user", "human") else "assistant"
-
-
-def _full(value: Any, path: Path, message: Message) -> int:
-    """Return the bytes of a value of a message, with those of its texts that are not kept."""
-    return size(value).bytes + _beyond(path, message)
-
-
-def _beyond(path: Path, message: Message) -> int:
-    """Return the bytes at and below a path that are not kept."""
-    return sum(count for at, count in message.rests.items() if at[: len(path)] == path)
 
 
 def _saved(changes: Changes, history: History, group: list[Message], places: Iterable[tuple[int, Path]]) -> int:
     """Return the bytes that changes remove, with those of changed texts that are not kept."""
     _, removed = changes.apply(history.messages)
-    beyond = sum(
-        _beyond(path, group[at])
-        for at, path in places
-        if group[at].rests and changes.value(at, path, _MISSING) is not _MISSING
-    )
-    return sum(removed.values()) + beyond
+    rests = (group[at].rest(path) for at, path in places if changes.value(at, path, _MISSING) is not _MISSING)
+    return sum(removed.values()) + sum(rests)
+
+
+# The messages of a text.
+
+
+def read_messages(chunks: Iterator[str], take: Callable[[object, Message], None], held: ReadTexts, steps: int) -> None:
+    """Pass each message in the text to ``take``, and add the texts that a model request would hold to ``held``."""
+    visitor = _Visitor(take, held)
+    Reader(Window(chunks), visitor, steps=steps).read(_Spot(visitor.root, None))
+
+
+class _Spot(NamedTuple):
+    """A place in an open container; the elements of a list have no key."""
+
+    around: _Open
+    key: str | None
+
+
+class _Open:
+    """An open object or list."""
+
+    __slots__ = ("around", "is_list", "kept", "key", "rests", "value")
+
+    def __init__(self, spot: _Spot | None) -> None:
+        self.around = None if spot is None else spot.around
+        self.key = None if spot is None else spot.key
+        self.value: Any = {}
+        self.is_list = False
+        self.kept = 0
+        self.rests: list[Rest] = []
+
+    def owner(self) -> _Open | None:
+        """Return the object that keeps what stands here."""
+        node: _Open | None = self
+        while node is not None and node.is_list:
+            node = node.around
+        return node
+
+    def is_in_message(self) -> bool:
+        """Return True inside of an object that is a message by what was read of it so far."""
+        node: _Open | None = self
+        while node is not None:
+            if not node.is_list and _is_like_message(node.value):
+                return True
+            node = node.around
+        return False
+
+
+class _Visitor:
+    """Builds the objects that may be messages, and drops everything else."""
+
+    form: Form = PLAIN
+
+    def __init__(self, take: Callable[[object, Message], None], held: ReadTexts) -> None:
+        self._take = take
+        self._held = held
+        self.root = _Open(None)  # texts that stand one after another are its elements
+        self.root.is_list, self.root.value = True, []
+        self._latest = self.root
+
+    def fields(self, spot: _Spot) -> _Open:
+        """Begin a container."""
+        self._latest = _Open(spot)
+        return self._latest
+
+    def element(self, spot: _Spot) -> _Spot:
+        """Return the spot of the elements of the list that has just begun."""
+        node = self._latest
+        node.is_list, node.value = True, []
+        self._put(spot, node.value, 2)
+        return _Spot(node, None)
+
+    def member(self, spot: _Spot, fields: _Open, key: str, beginning: str) -> _Spot:  # noqa: ARG002 - the reader's
+        """Return the spot of a member."""
+        return _Spot(fields, key)
+
+    def members(self, spot: _Spot, fields: _Open, members: dict[str, Any]) -> None:  # noqa: ARG002 - the reader's
+        """Take some members of an object."""
+        for key, value in members.items():
+            self._decoded(_Spot(fields, key), value)
+
+    def values(self, spot: _Spot, values: Sequence[Any]) -> None:
+        """Take decoded values."""
+        for value in values:
+            self._decoded(spot, value)
+
+    def text(self, spot: _Spot, pieces: Iterable[str], written: Callable[[], int]) -> None:
+        """Take a long text."""
+        texts, kept, length, kept_bytes, full_bytes, tail = ReadTexts(), [], 0, 0, 0, ""
+        owner = spot.around.owner()
+        room = KEPT_CHARACTERS if owner is None or owner.kept < _ROOM else _FEW_CHARACTERS
+        for raw in pieces:
+            piece = unescaped(raw, is_whole=True)
+            full_bytes += text_bytes(piece)
+            if length < room:
+                kept.append(piece[: room - length])
+                length += len(kept[-1])
+                kept_bytes += text_bytes(kept[-1])
+            tail = _hash(texts, tail + piece)
+        texts.add(prints((tail,)))
+        written()
+        kept_text = "".join(kept)
+        if self._put(spot, kept_text, kept_bytes) and owner is not None and full_bytes > kept_bytes:
+            key = len(spot.around.value) - 1 if spot.key is None else spot.key
+            owner.rests.append(Rest(spot.around.value, key, full_bytes - kept_bytes, texts))
+
+    def after(self, spot: _Spot, fields: _Open, key: str, value: Any, written: int) -> None:
+        """End a member."""
+
+    def close(self, fields: _Open) -> None:
+        """End an object: a message is passed on, and another object is kept for the object around it."""
+        spot = _Spot(fields.around or self.root, fields.key)
+        if spot.key is None and not spot.around.is_in_message() and self._emit(spot.around, fields.value, fields.rests):
+            return
+        owner = spot.around.owner()
+        if self._put(spot, fields.value, fields.kept) and owner is not None:
+            owner.rests += fields.rests
+
+    def partly(self) -> None:
+        """Skip what cannot be read."""
+
+    def _decoded(self, spot: _Spot, value: Any) -> None:
+        cls = type(value)
+        if cls is dict or cls is list:
+            if not spot.around.is_in_message():
+                if cls is dict and spot.key is None and self._emit(spot.around, value, ()):
+                    return
+                self._search(value, _LEVELS)
+            self._put(spot, value, 64)
+        else:
+            self._put(spot, value, 16)
+
+    def _search(self, value: Any, levels: int) -> None:
+        """Look for lists of messages in a decoded value."""
+        if type(value) is dict:
+            for member in value.values():
+                if (type(member) is dict or type(member) is list) and levels:
+                    self._search(member, levels - 1)
+            return
+        node = _Open(None)
+        for element in value:
+            if type(element) is dict and not self._emit(node, element, ()) and levels:
+                self._search(element, levels - 1)
+
+    def _put(self, spot: _Spot, value: Any, size: int) -> bool:
+        """Keep a value in its container while there is room; return False where there is none."""
+        around = spot.around
+        owner = around.owner()
+        if owner is None or owner.kept + size > (_ROOM if owner.is_in_message() else _ROOM_OUTSIDE) + KEPT_CHARACTERS:
+            return False
+        owner.kept += size
+        if around.is_list:
+            around.value.append(value)
+        else:
+            around.value[spot.key] = value
+        return True
+
+    def _emit(self, around: _Open, value: dict[str, Any], rests: Iterable[Rest]) -> bool:
+        """Pass on an element that is a message."""
+        message = message_of(value)
+        if message is None:
+            return False
+        by_place = {(id(rest.container), rest.key): rest for rest in rests}
+        cut: dict[Path, int] = {}
+        for name in _REQUESTED:
+            if name in message:
+                self._hold(message, name, (), by_place, cut)
+        beyond = sum(rest.bytes for rest in rests)
+        size = json_size(value, _NODES).bytes + beyond
+        self._take(around, Message(message, size, cut, transcript(message)))
+        return True
+
+    def _hold(
+        self, container: Any, key: Any, around: Path, rests: dict[tuple[int, Any], Rest], cut: dict[Path, int]
+    ) -> None:
+        """Add the texts at and below a place to those that a request holds, and record those that are cut."""
+        value, path = container[key], (*around, key)
+        cls = type(value)
+        if cls is str:
+            rest = rests.get((id(container), key))
+            if rest is None:
+                self._held.add(prints((value,)))
+            else:
+                cut[path] = rest.bytes
+                self._held.modulus = max(self._held.modulus, rest.texts.modulus)
+                self._held.add(set(rest.texts.prints))
+        elif (cls is dict or cls is list) and len(path) < _LEVELS:
+            for inner in value if cls is dict else range(len(value)):
+                self._hold(value, inner, path, rests, cut)
+
+
+def message_of(value: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the message that an object is or has around it, else None."""
+    for name in _AROUND:
+        inner = value.get(name)
+        if type(inner) is dict and "content" not in value:
+            if name == "data" and type(value.get("type")) is str and value["type"] in _ROLES:
+                inner.setdefault("type", value["type"])
+            if _is_message(inner):
+                return inner
+    return value if _is_message(value) else None
+
+
+def _is_like_message(value: dict[str, Any]) -> bool:
+    role = value.get("role")
+    kind = value.get("type")
+    if type(role) is str:
+        return role in _ROLES
+    return "parts" in value or (type(kind) is str and (kind in _ROLES or kind in _ITEMS))
+
+
+def _is_message(value: dict[str, Any]) -> bool:
+    """Return True for a message: it has a role or type, and content, calls, parts or a result."""
+    return _is_like_message(value) and any(name in value for name in _REQUESTED)
+
+
+def _hash(texts: ReadTexts, text: str) -> str:
+    """Add the passages of a text up to the last one, which may go on; return its rest, aligned to a block."""
+    *whole, last = passages(text)
+    done = len(last) // LONGEST * LONGEST
+    texts.add(hashes([*whole, last[:done]]))
+    return last[done:]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.explain import opening
+from agent_otel.explain import formats
 from tests.rows import each_row
 from tests.unit.cli.running import run
 
@@ -288,8 +288,8 @@ def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
 
 def test_what_has_no_end_is_a_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Devices, a pipe without a writer, a pipe that is silent, and one with too much in it."""
-    monkeypatch.setattr(opening, "_SILENT_SECONDS", 0.5)
-    monkeypatch.setattr(opening, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(formats, "_SILENT_SECONDS", 0.5)
+    monkeypatch.setattr(formats, "_MOST_BYTES", 100_000)
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in ("/dev/zero", "/dev/urandom", "/dev/null", "/dev/full"):

@@ -9,8 +9,8 @@ import pytest
 
 from agent_otel import settings
 from agent_otel.core.models import UNKNOWN, ModelFacts, configured
-from agent_otel.explain.carrying import Carried, ContextWindow, carried, context_window
 from agent_otel.explain.conversation import Turn
+from agent_otel.explain.explanation import Carried, ContextWindow, carried, context_window
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import WRITTEN, chat, written
 

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgpack import ExtType, packb  # type: ignore[import-untyped]
 
-from agent_otel.explain import langgraph_file
-from agent_otel.explain.langgraph_file import json_text
+from agent_otel.explain import formats
+from agent_otel.explain.formats import json_text
 from tests.rows import each_row
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import explained
@@ -175,5 +175,5 @@ def test_long_queries_are_interrupted(tmp_path: Path, monkeypatch: pytest.Monkey
         rows = f"{_ROWS} LIMIT 200000) SELECT x, '', x, 'json', '{{}}' FROM row"  # noqa: S608 - ours
         database.execute(f"INSERT INTO checkpoints {rows}")
     assert "one of 200,000" in run("explain", path).out
-    monkeypatch.setattr(langgraph_file, "_MOST_SECONDS", 0.0)
+    monkeypatch.setattr(formats, "_DATABASE_SECONDS", 0.0)
     assert "takes too long" in run("explain", path).err

@@ -7,8 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from agent_otel.explain.explanation import explain
-from agent_otel.explain.flames import Flames, of_paths, of_turns
-from agent_otel.explain.opening import opened
+from agent_otel.explain.formats import opened
+from agent_otel.explain.page import Flames, of_paths, of_turns
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import WRITTEN, chat, result, written
 

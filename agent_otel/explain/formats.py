@@ -1,0 +1,365 @@
+"""Opens a payload in a file, a pipe or standard input as JSON text: JSON, a Temporal history or a LangGraph file.
+
+``temporal workflow show --output json``, ``WorkflowHistory.to_json`` and the Web UI's download write histories as JSON.
+Their payloads are base64, and are decoded on the way. ``langgraph-checkpoint-sqlite`` writes LangGraph's files. A
+checkpoint is msgpack; LangGraph itself is not needed to read it, and no class that a checkpoint names is imported.
+"""
+
+from __future__ import annotations
+
+import binascii
+import codecs
+import contextlib
+import json
+import os
+import re
+import select
+import shutil
+import sqlite3
+import stat
+import tempfile
+import time
+from base64 import b64decode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Final
+
+from agent_otel._internal.installing import installed_with
+from agent_otel.measure.breakdown.json_window import WINDOW, chunks_of
+from agent_otel.measure.size import text_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+STANDARD_INPUT: Final = "-"
+_LOOK: Final = 4096
+_SPOOLED_BYTES: Final = 4 * 1024 * 1024  # of a pipe that are kept in memory
+_MOST_BYTES: Final = 2**29  # of a pipe, which is copied
+_MOST_SECONDS: Final = 120.0  # for a whole pipe
+_SILENT_SECONDS: Final = 20.0  # without a byte
+_COPIED: Final = 64 * 1024
+
+
+class SourceError(Exception):
+    """A source that cannot be explained; the message is for the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A payload of a durable runtime: its name, its boundary, and its bytes without the runtime's encoding."""
+
+    name: str
+    boundary: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A payload as JSON text; each call of ``chunks`` reads it from the beginning.
+
+    ``bytes`` is the size of the text, None where only reading finds it. ``steps`` are the payloads of a runtime's
+    history, complete when ``chunks`` has been read once.
+    """
+
+    kind: str
+    chunks: Callable[[], Iterator[str]]
+    bytes: int | None
+    runtime: str = ""
+    variant: str = ""
+    steps: list[Step] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@contextlib.contextmanager
+def opened(name: str, thread: str | None = None) -> Iterator[Source]:
+    """Open the payload of a path, or of standard input; ``thread`` is one of a LangGraph file.
+
+    Raises:
+        SourceError: it cannot be read, is empty, or holds neither JSON nor a known format.
+    """
+    if "\0" in name:
+        raise SourceError(f"{name!r} is no path")
+    try:
+        with contextlib.ExitStack() as stack:
+            yield _recognised(name, _file(name, stack), thread, stack)
+    except OSError as error:
+        raise SourceError(f"{name} cannot be read: {error.strerror or error}") from error
+    except sqlite3.Error as error:
+        why = "it takes too long to read" if "interrupted" in str(error) else error
+        raise SourceError(f"{name} is no LangGraph SQLite file: {why}") from error
+
+
+def _file(name: str, stack: contextlib.ExitStack) -> IO[bytes]:
+    """Open a path for reading from any position; the content of a pipe, which may be endless, is copied first."""
+    # To open a pipe without O_NONBLOCK waits for its writer.
+    descriptor = os.dup(0) if name == STANDARD_INPUT else os.open(name, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    pipe = stack.enter_context(os.fdopen(descriptor, "rb", buffering=0))
+    status = os.fstat(descriptor)
+    if stat.S_ISREG(status.st_mode) and status.st_size:
+        return pipe
+    if stat.S_ISBLK(status.st_mode) or (stat.S_ISCHR(status.st_mode) and not pipe.isatty()):
+        raise SourceError(f"{name} is a device, which may have no end")
+    copied = stack.enter_context(tempfile.SpooledTemporaryFile(_SPOOLED_BYTES))  # noqa: SIM115 - the stack closes it
+    end = time.monotonic() + _MOST_SECONDS
+    while select.select([pipe], [], [], _SILENT_SECONDS)[0] and time.monotonic() < end:
+        block = pipe.read(_COPIED)
+        if block == b"":
+            copied.seek(0)
+            return copied
+        copied.write(block or b"")
+        if copied.tell() > _MOST_BYTES:
+            raise SourceError(f"{name} has more than {_MOST_BYTES:,} bytes: write it to a file first")
+    raise SourceError(f"{name} does not end: write it to a file first")
+
+
+def _recognised(name: str, file: IO[bytes], thread: str | None, stack: contextlib.ExitStack) -> Source:
+    """Return the source of a file by its first bytes."""
+    head = file.read(_LOOK)
+    if head.startswith(b"SQLite format 3\0"):
+        return _checkpoint(name, _connected(name, file, stack), thread)
+    if not head.strip():
+        raise SourceError(f"{name} is empty")
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise SourceError(f"{name} is UTF-16: convert it to UTF-8")
+    if b"\0" in head:
+        raise SourceError(f"{name} is a binary file: neither JSON nor a LangGraph SQLite file")
+    first = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
+    if first not in b'{["':
+        raise SourceError(f"{name} is not JSON: it begins with {first.decode('ascii', 'replace')!r}")
+    size = file.seek(0, os.SEEK_END)
+    if re.search(rb'"events"\s*:\s*\[', head) and re.search(rb'"eventType"\s*:', head):
+        steps: list[Step] = []
+        return Source(
+            "Temporal history", lambda: _Decoder(_text_of(file, size), steps).chunks(), None, "temporal", steps=steps
+        )
+    return Source("JSON", lambda: _text_of(file, size), size)
+
+
+def _text_of(file: IO[bytes], size: int) -> Iterator[str]:
+    """Yield so many bytes of a file as text, without what is not UTF-8; the file may grow meanwhile."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("ignore")
+    file.seek(0)
+    while size > 0 and (block := file.read(min(WINDOW, size))):
+        size -= len(block)
+        yield decoder.decode(block)
+    yield decoder.decode(b"", final=True)
+
+
+# Temporal's histories.
+
+#: Kind of event and field -> boundary of its payloads.
+_BOUNDARIES: Final = {
+    ("workflowExecutionStarted", "input"): "workflow_input",
+    ("activityTaskScheduled", "input"): "activity_input",
+    ("activityTaskCompleted", "result"): "activity_output",
+    ("workflowExecutionCompleted", "result"): "workflow_output",
+}
+_JSON: Final = tuple(binascii.b2a_base64(name, newline=False).decode() for name in (b"json/plain", b"json/protobuf"))
+_FIELDS: Final = "input|result|header|memo|searchAttributes|details|failure|lastCompletionResult"
+_MARK: Final = re.compile(
+    r'"(?P<event>\w+)EventAttributes"\s*:|"activityType"\s*:\s*\{\s*"name"\s*:\s*"(?P<name>[^"]{0,256})"'
+    rf'|"(?P<field>{_FIELDS})"\s*:\s*[{{\[]|"encoding"\s*:\s*"(?P<encoding>[^"]{{0,64}})"|"data"\s*:\s*"(?P<data>)'
+)
+_LONGEST_MARK: Final = 512
+_BLOCK: Final = 32 * 1024  # characters of base64, a multiple of four
+
+
+class _Decoder:
+    """Replaces the base64 text of each JSON payload by the JSON, and records the payloads' sizes."""
+
+    def __init__(self, text: Iterator[str], steps: list[Step]) -> None:
+        self._text = text
+        self._steps = steps
+        steps.clear()
+        self._buffer = ""
+        #: The event, its name, its field and the encoding of its payload.
+        self._at = {"event": "", "name": "", "field": "", "encoding": ""}
+        self._step_bytes = 0
+
+    def chunks(self) -> Iterator[str]:
+        """Yield the decoded text."""
+        while True:
+            mark = _MARK.search(self._buffer)
+            if mark is None:
+                yield self._taken(max(0, len(self._buffer) - _LONGEST_MARK))
+                if self._has_more():
+                    continue
+                yield self._buffer
+                self._finish_step()
+                return
+            kind = str(mark.lastgroup)
+            is_json = kind == "data" and self._at["encoding"] in _JSON
+            yield self._taken(mark.end() - is_json)
+            if is_json:
+                yield from self._payload()
+            elif kind != "data":
+                if kind in ("event", "field"):
+                    self._finish_step()
+                if kind == "event":
+                    self._at.update(name="", field="")
+                self._at[kind] = mark[kind]
+
+    def _taken(self, count: int) -> str:
+        """Remove the first characters of the buffer and return them."""
+        taken, self._buffer = self._buffer[:count], self._buffer[count:]
+        return taken
+
+    def _has_more(self) -> bool:
+        chunk = next(self._text, None)
+        self._buffer += chunk or ""
+        return chunk is not None
+
+    def _payload(self) -> Iterator[str]:
+        """Yield the JSON of a payload, a block at a time, in the place of the text with its quotes."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._at["encoding"] = ""
+        self._taken(1)
+        is_last = False
+        while not is_last:
+            while (end := self._buffer.find('"')) < 0 and len(self._buffer) < _BLOCK and self._has_more():
+                pass
+            block = self._taken(end if 0 <= end <= _BLOCK else _BLOCK)
+            is_last = len(block) < _BLOCK or self._buffer.startswith('"')
+            try:
+                decoded = decoder.decode(b64decode(block), final=is_last)
+            except binascii.Error:
+                decoded = "null"
+            self._step_bytes += text_bytes(decoded)
+            yield decoded
+        self._buffer = self._buffer.removeprefix('"')
+
+    def _finish_step(self) -> None:
+        """Record the payloads of a field of an event: their cap is on all of them together."""
+        boundary = _BOUNDARIES.get((self._at["event"], self._at["field"]))
+        if boundary is not None and self._step_bytes:
+            self._steps.append(Step(self._at["name"], boundary, self._step_bytes))
+        self._step_bytes = 0
+
+
+# LangGraph's files. Plain tables only are read: a view or a virtual table can run code from the file.
+
+_IS_TABLE: Final = """
+SELECT 1 FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+"""
+_LARGEST_THREAD: Final = "SELECT thread_id FROM checkpoints ORDER BY length(checkpoint) DESC LIMIT 1"
+_SIZES: Final = """
+SELECT checkpoint_ns, length(checkpoint) FROM (
+    SELECT * FROM checkpoints WHERE thread_id = ? ORDER BY checkpoint_id DESC LIMIT 100000
+) ORDER BY checkpoint_id
+"""
+_LAST: Final = """
+SELECT type, rowid, length(checkpoint) FROM checkpoints
+WHERE thread_id = ? ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
+"""
+_THREADS: Final = "SELECT count(DISTINCT thread_id) FROM checkpoints"
+_CHECKPOINT: Final = "SELECT CAST(checkpoint AS BLOB) FROM checkpoints WHERE rowid = ?"
+_LARGEST_CHECKPOINT: Final = 128 * 1024 * 1024  # which is in memory as a whole
+_DATABASE_SECONDS: Final = 30.0
+_INSTRUCTIONS: Final = 10_000  # of SQLite, between two checks of the clock
+#: Extensions inside of extensions that are decoded. Each level takes about 50 KB of the C stack.
+_LEVELS: Final = 16
+#: A header of five bytes reserves memory for this many elements.
+_MOST_ELEMENTS: Final = 2**20
+#: LangGraph's extension types that build an object from (module, name, argument, …).
+_CONSTRUCTORS: Final = range(6)
+_ARGUMENT: Final = 2
+_LONGEST_KEY: Final = 256  # if it is not text: the quotes of a key in a key are escaped again at each level
+#: Binary data as characters that JSON writes unescaped: sizes and differences are kept.
+_PRINTABLE: Final = bytes(range(48, 92)) + bytes(range(93, 127))
+_MASK: Final = bytes(_PRINTABLE[byte % len(_PRINTABLE)] for byte in range(256))
+
+
+def _connected(name: str, file: IO[bytes], stack: contextlib.ExitStack) -> sqlite3.Connection:
+    """Open the database to read. Data from a pipe is copied to a file, because SQLite reads only files."""
+    path = Path(name).absolute()
+    if not path.is_file():
+        path = Path(stack.enter_context(tempfile.TemporaryDirectory())) / "copied.sqlite"
+        file.seek(0)
+        with path.open("wb") as copied:
+            shutil.copyfileobj(file, copied)
+    connection = stack.enter_context(contextlib.closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)))
+    end = time.monotonic() + _DATABASE_SECONDS
+    connection.set_progress_handler(lambda: time.monotonic() > end, _INSTRUCTIONS)
+    return connection
+
+
+def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -> Source:
+    """Return the last checkpoint of a thread, or of the one with the largest checkpoint, and the sizes of all."""
+    if connection.execute(_IS_TABLE).fetchone() is None:
+        raise SourceError(f"{name} is no LangGraph SQLite file: it has no table of checkpoints")
+    found = connection.execute(_LARGEST_THREAD).fetchone()
+    if found is None:
+        raise SourceError(f"{name} has no checkpoints")
+    chosen = found[0] if thread is None else thread
+    last = connection.execute(_LAST, (chosen,)).fetchone()
+    if last is None:
+        raise SourceError(f"{name} has no thread {thread}")
+    kind, row, size = last
+    if kind not in ("json", "msgpack"):
+        raise SourceError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
+    if size is None or size > _LARGEST_CHECKPOINT:
+        what = "nothing" if size is None else f"{size:,} bytes, more than {_LARGEST_CHECKPOINT:,}"
+        raise SourceError(f"the last checkpoint cannot be decoded: it is {what}")
+    text = connection.execute(_CHECKPOINT, (row,)).fetchone()[0]
+    if kind == "msgpack":
+        try:
+            text = json_text(text)
+        except ImportError as error:
+            raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
+        except ValueError as error:
+            raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
+    sizes = connection.execute(_SIZES, (chosen,)).fetchall()
+    steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
+    (threads,) = connection.execute(_THREADS).fetchone()
+    notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
+    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes)
+
+
+def json_text(data: bytes) -> str:
+    """Return a msgpack value as JSON text: https://github.com/msgpack/msgpack/blob/master/spec.md has the format.
+
+    An object of LangGraph becomes the argument of its constructor. For a message, this is the fields of the message.
+    Other binary data, and an extension that is nested too deeply, becomes text of the same size.
+
+    Raises:
+        ValueError: the bytes are not msgpack, end too early, or need more memory than there is.
+    """
+    import msgpack  # type: ignore[import-untyped] # noqa: PLC0415 - needs an extra
+
+    def decoded(data: bytes, levels: int) -> Any:
+        def constructed(code: int, data: bytes) -> Any:
+            inner = decoded(data, levels - 1) if levels and code in _CONSTRUCTORS else None
+            if isinstance(inner, list):
+                return inner[_ARGUMENT] if len(inner) > _ARGUMENT else None
+            return _masked(data)
+
+        return msgpack.unpackb(
+            data,
+            ext_hook=constructed,
+            object_pairs_hook=_named,
+            strict_map_key=False,
+            unicode_errors="replace",
+            max_array_len=_MOST_ELEMENTS,
+        )
+
+    try:
+        return _written(decoded(data, _LEVELS))
+    except msgpack.FormatError:
+        raise ValueError("a byte begins no value") from None
+    except (MemoryError, RecursionError, msgpack.StackError):
+        raise ValueError("it is nested too deeply or too large") from None
+
+
+def _masked(value: Any) -> str:
+    return value.translate(_MASK).decode("ascii") if isinstance(value, bytes) else str(value)
+
+
+def _written(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, default=_masked)
+
+
+def _named(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return an object whose keys are texts."""
+    return {
+        _masked(key) if isinstance(key, str | bytes) else _written(key)[:_LONGEST_KEY]: value for key, value in pairs
+    }
