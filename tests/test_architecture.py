@@ -179,7 +179,6 @@ ALONE = {
     "agent_otel.remedies.claim_check.stores.folders",
     "agent_otel.remedies.claim_check.threads",
     "agent_otel.remedies.claim_check.view_size",
-    "agent_otel.testing.serve",
     "agent_otel.testing.servers.cohere",
     "agent_otel.testing.servers.gemini",
     "agent_otel.testing.servers.ollama",

@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from agent_otel.testing.agent_run import AgentRun
-    from agent_otel.testing.recording import record
+    from agent_otel.testing.agent_run import AgentRun, record
     from agent_otel.testing.servers.providers import scripted
     from agent_otel.testing.servers.replies import call
 
@@ -19,7 +18,7 @@ __all__ = ["AgentRun", "call", "record", "scripted"]
 _EXPORTS = {
     "AgentRun": "agent_otel.testing.agent_run",
     "call": "agent_otel.testing.servers.replies",
-    "record": "agent_otel.testing.recording",
+    "record": "agent_otel.testing.agent_run",
     "scripted": "agent_otel.testing.servers.providers",
 }
 

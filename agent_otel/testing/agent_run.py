@@ -1,26 +1,47 @@
-"""Readings of one test, and assertions about them. A failure names the tool, the bytes, the layer and what to do."""
+"""A recording of one test: what the agents did, and assertions about it.
+
+A failure names the tool, the bytes, the layer and what to do. The package measures into memory for the time of the
+test, with fresh state and without a collector. The program's own providers get the spans and metrics as they do in
+production. No provider is built from ``OTEL_*`` variables, and nothing listens on a port.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import json
+import re
+import uuid
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from opentelemetry import metrics, trace
 
 from agent_otel import semconv, settings
+from agent_otel._bootstrap import startup
+from agent_otel._internal import env
+from agent_otel._internal.version import __version__
 from agent_otel.caps import payload_caps
+from agent_otel.core import execution_context, switches, tool_names
+from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import cap_for
+from agent_otel.core.round_counts import round_counts
+from agent_otel.core.tool_definitions import definitions, drift
+from agent_otel.integrations import preload
 from agent_otel.measure.forecast import turns_to_cap
-from agent_otel.semconv import HISTORY, INPUT, MESSAGE, OUTPUT, STATE
+from agent_otel.semconv.types import COUNTER
 from agent_otel.settings.kinds import SIZE
 from agent_otel.telemetry import setup
+from agent_otel.telemetry.sinks.base import Series
+from agent_otel.telemetry.sinks.otel import OTelSink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.testing.contracts import Contracts
-    from agent_otel.testing.memory_sink import MemorySink, Reading
-
+    from agent_otel.telemetry.sinks.base import Exemplar, Sink
 
 #: Parts of a request that an agent carries from turn to turn.
 _CARRIED: Final = (semconv.USER, semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
@@ -31,19 +52,138 @@ _BY_LAYER: Final = {
         "the code between the framework and the model's SDK cuts: look for a slice of the text or a trimmed message"
     ),
 }
+#: Follow-ups of a cut result or a page by which the agent gets the rest.
+_GOOD_FOLLOWUPS: Final = (semconv.PAGINATED, semconv.NARROWED)
+_FEWEST: Final = 3  # turns: fewer show no growth
+_MOST: Final = 10_000  # turns after which a continuation ends
+_REPEATED: Final = 3  # growths that the continuation repeats
+#: Boundaries that a state crosses in each turn, by the direction of a payload that was measured there.
+_BOUNDARIES: Final[dict[str, tuple[str, ...]]] = {
+    semconv.INPUT: ("activity_input",),
+    semconv.OUTPUT: ("activity_output",),
+    semconv.STATE: ("state",),
+    semconv.MESSAGE: ("message",),
+    semconv.HISTORY: ("history",),
+}
+_ANY: Final = tuple(boundary for boundaries in _BOUNDARIES.values() for boundary in boundaries)
+#: Metrics of a tool that are counted by a label: the field, and the label.
+_COUNTED: Final = {
+    semconv.TOOL_FOLLOWUPS: ("followups", semconv.OUTCOME),
+    semconv.RESULTS_OVER_BUDGET: ("over_budget", semconv.LAYER),
+    semconv.ANSWERS_INCOMPLETE: ("incomplete_answers", semconv.REASON),
+}
+_UNSAFE: Final = re.compile(r"[^\w.-]")
+_ROOT: Final = "$"
+
+
+@contextlib.contextmanager
+def record(contracts: Path | None = None, *, update: bool = False) -> Iterator[AgentRun]:
+    """Measure all agents of this process inside the block, whatever the thread or the task.
+
+    ``contracts`` is the folder of the snapshots that `AgentRun.assert_contract` compares with; ``update`` writes them.
+    The package is activated if it is not active yet, and measures nothing between the blocks in that case.
+
+    Raises:
+        RuntimeError: ``AGENT_OTEL`` switches the package off.
+    """
+    activate()
+    was_enabled, chosen, sink = switches.enabled, settings.current(), MemorySink()
+    if not _open:  # drop what earlier tests have left: executions, and what was learned of tools
+        for memory in (executions, drift, definitions, round_counts, tool_names):
+            memory.reset()
+    before = setup.resolved, execution_context.default
+    _open.append(sink)
+    try:
+        tracer = None if chosen.spans == "off" else trace.get_tracer(semconv.SCOPE, __version__)
+        of_program = [] if chosen.metrics == "off" else [_meters()]
+        setup.resolved = setup.Telemetry(chosen, tracer, [*_open, *of_program])
+        execution_context.default = f"test-{uuid.uuid4().hex}"
+        switches.enabled = True
+        yield AgentRun(sink, contracts, update=update)
+    finally:
+        setup.resolved, execution_context.default = before
+        switches.enabled = was_enabled
+        _open.remove(sink)
+
+
+def activate() -> None:
+    """Activate the package if it is not active, measuring inside recordings only, and load what measures.
+
+    Raises:
+        RuntimeError: ``AGENT_OTEL`` switches the package off.
+    """
+    if not env.active:
+        startup.activate()
+        switches.enabled = False
+    if not env.active:
+        raise RuntimeError("AGENT_OTEL switches agent_otel off: unset it for tests that use agent_run")
+    preload.load()
+
+
+@functools.lru_cache(maxsize=1)
+def _meters() -> Sink:
+    """Return the sink of the program's MeterProvider; it records nothing until the program sets one."""
+    return OTelSink(metrics.get_meter(semconv.SCOPE, __version__))
+
+
+class Reading(NamedTuple):
+    """A recorded value with its metric and the values of the metric's labels; an absent label is empty."""
+
+    metric: Metric
+    labels: tuple[str, ...]
+    value: float
+
+
+class _Kept(Series):
+    """A series that appends to the readings of its sink."""
+
+    __slots__ = ("_labels", "_metric", "_readings")
+
+    def __init__(self, readings: list[Reading], metric: Metric, labels: tuple[str, ...]) -> None:
+        self._readings = readings
+        self._metric = metric
+        self._labels = labels
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - of the interface
+        if value or self._metric.kind != COUNTER:  # a counter is created at 0
+            self._readings.append(Reading(self._metric, self._labels, value))
+
+
+class MemorySink:
+    """A sink with all readings of one recording."""
+
+    def __init__(self) -> None:
+        self.readings: list[Reading] = []
+
+    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
+        """Return the series with these label values."""
+        return _Kept(self.readings, metric, values)
+
+    def of(self, metric: Metric) -> list[Reading]:
+        """Return the readings of a metric, in the order in which they were recorded."""
+        return [reading for reading in self.readings if reading.metric is metric]
+
+
+#: The recordings that are open in this process, the innermost last.
+_open: list[MemorySink] = []
 
 
 class AgentRun:
     """The tools, the model requests and the payloads of all agents that ran since the recording began."""
 
-    def __init__(self, sink: MemorySink, contracts: Contracts) -> None:
+    def __init__(self, sink: MemorySink, contracts: Path | None, *, update: bool) -> None:
         self._sink = sink
         self._contracts = contracts
+        self._update = update
 
     @property
     def tools(self) -> Tools:
         """The figures of each tool by name, so far."""
-        return tools_of(list(self._sink.readings))
+        found = Tools()
+        for reading in list(self._sink.readings):
+            if reading.metric.labels[:1] == (semconv.GEN_AI_TOOL_NAME,):
+                found.setdefault(reading.labels[0], Tool(reading.labels[0])).take(reading)
+        return found
 
     @property
     def request_bytes(self) -> list[int]:
@@ -69,10 +209,10 @@ class AgentRun:
     def assert_no_cuts(self, tool: str | None = None) -> None:
         """Fail when a model got less of a result than there was; results that a remedy replaced do not count."""
         __tracebackhide__ = True
-        cuts = [(one.name, cut) for one in self._called(tool) for cut in one.cuts]
-        if cuts:
-            lines = [f"{name}: {_described(cut)}; {_BY_LAYER[cut.layer]}" for name, cut in cuts]
-            _fail(f"{len(cuts)} results were cut:", lines)
+        cuts = [
+            f"{one.name}: {_described(cut)}; {_BY_LAYER[cut.layer]}" for one in self._called(tool) for cut in one.cuts
+        ]
+        _fail_if(cuts, f"{len(cuts)} results were cut:")
 
     def assert_within(self, budget: int | str | None = None, tool: str | None = None) -> None:
         """Fail when a result is larger than a budget (``16_000`` or ``16KiB``).
@@ -95,8 +235,7 @@ class AgentRun:
                 for one in self._called(tool)
                 if one.max_result_bytes > most
             ]
-        if over:
-            _fail("Results are over their budget:", over, "let the tool return pages or a summary and a handle")
+        _fail_if(over, "Results are over their budget:", "let the tool return pages or a summary and a handle")
 
     def assert_no_repeats(self, tool: str | None = None) -> None:
         """Fail when a tool was called again with the same arguments in one execution."""
@@ -106,9 +245,8 @@ class AgentRun:
             for one in self._called(tool)
             if one.repeats
         ]
-        if repeated:
-            advice = "look at what the first call returned: an agent repeats a call whose result it cannot use or lost"
-            _fail("Calls were repeated:", repeated, advice)
+        advice = "look at what the first call returned: an agent repeats a call whose result it cannot use or lost"
+        _fail_if(repeated, "Calls were repeated:", advice)
 
     def assert_paginated_after_cut(self, tool: str | None = None) -> None:
         """Fail when the agent had a cut result or a page, and did not ask for the rest or for less.
@@ -118,14 +256,13 @@ class AgentRun:
         __tracebackhide__ = True
         ignored = []
         for one in self._called(tool):
-            followed = sum(one.followups.get(outcome, 0) for outcome in GOOD_FOLLOWUPS)
-            bad = {outcome: times for outcome, times in one.followups.items() if outcome not in GOOD_FOLLOWUPS}
+            followed = sum(one.followups.get(outcome, 0) for outcome in _GOOD_FOLLOWUPS)
+            bad = {outcome: times for outcome, times in one.followups.items() if outcome not in _GOOD_FOLLOWUPS}
             if bad or (one.cuts and not followed) or one.incomplete_answers:
                 did = ", ".join(f"{times} times {outcome}" for outcome, times in bad.items()) or "no call followed"
                 ignored.append(f"{one.name}: {_cuts(one)}, {did}")
-        if ignored:
-            advice = "return an opaque cursor, and let the tool's description name it"
-            _fail("The agent did not ask for the rest of a result:", ignored, advice)
+        advice = "return an opaque cursor, and let the tool's description name it"
+        _fail_if(ignored, "The agent did not ask for the rest of a result:", advice)
 
     def assert_answer_complete(self) -> None:
         """Fail when a final answer was given while the model had only a part of a result."""
@@ -137,9 +274,8 @@ class AgentRun:
             for one in tools
             for reason, times in one.incomplete_answers.items()
         ]
-        if built_on:
-            advice = "the agent has to get the rest before it answers: pages with a cursor, or get_tool_result"
-            _fail("An answer was built on a fragment:", built_on, advice)
+        advice = "the agent has to get the rest before it answers: pages with a cursor, or get_tool_result"
+        _fail_if(built_on, "An answer was built on a fragment:", advice)
 
     def assert_history_complete(self) -> None:
         """Fail when a model request lacks messages of earlier turns. The test needs at least two model requests."""
@@ -150,13 +286,13 @@ class AgentRun:
             (semconv.HISTORY_DROPPED, "bytes of earlier messages were left out by a window"),
             (semconv.TASKS_DROPPED, "times the user's task, the first message, was left out"),
         )
-        lost = [f"{times:,} {what}" for metric, what in faults if (times := self._sum(metric))]
+        sums = [(int(sum(reading.value for reading in self._sink.of(metric))), what) for metric, what in faults]
+        lost = [f"{times:,} {what}" for times, what in sums if times]
         undelivered = [one.name for one in self.tools.values() if semconv.UNDELIVERED in one.incomplete_answers]
         lost += [f"{name}: its result is in no model request" for name in undelivered]
-        if lost:
-            sizes = " → ".join(f"{size:,}" for size in self.request_bytes)
-            advice = f"append what was fetched to the messages that are sent; bytes of the requests: {sizes}"
-            _fail("The history is incomplete:", lost, advice)
+        sizes = " → ".join(f"{size:,}" for size in self.request_bytes)
+        advice = f"append what was fetched to the messages that are sent; bytes of the requests: {sizes}"
+        _fail_if(lost, "The history is incomplete:", advice)
 
     def assert_turns_to_cap(self, runtime: str, at_least: int, *, variant: str | None = None) -> None:
         """Fail when a state that grows as in this test has fewer turns left under the runtime's caps.
@@ -166,14 +302,12 @@ class AgentRun:
         database, broker or plan where its caps depend on it.
         """
         __tracebackhide__ = True
-        found: list[tuple[Outlook, str]] = []
         measured = self._growing(runtime)
-        if not measured:
-            _fail(f"No state was seen in {FEWEST} turns:", [self._seen()], "let the test make more turns")
-        for source, sizes, boundaries in measured:
-            outlook = outlook_of(sizes, runtime, variant, boundaries)
-            if outlook is not None and outlook.turns < at_least:
-                found.append((outlook, source))
+        _fail_if(
+            self._seen(when=not measured), f"No state was seen in {_FEWEST} turns:", "let the test make more turns"
+        )
+        outlooks = [(outlook_of(sizes, runtime, variant, boundaries), source) for source, sizes, boundaries in measured]
+        found = [(outlook, source) for outlook, source in outlooks if outlook is not None and outlook.turns < at_least]
         if not found:
             return
         outlook, source = min(found, key=lambda one: one[0].turns)
@@ -186,7 +320,7 @@ class AgentRun:
             *(f"{one.name}: {one.bytes:,} bytes in {one.calls} calls" for one in largest if one.bytes),
         ]
         advice = "keep whole results out of the state (AGENT_OTEL_CLAIM_CHECK), and each of them in it once"
-        _fail(f"{runtime} has room for {outlook.turns} more turns, {at_least} are wanted:", lines, advice)
+        _fail_if(lines, f"{runtime} has room for {outlook.turns} more turns, {at_least} are wanted:", advice)
 
     def assert_contract(self, tool: str) -> None:
         """Fail when the keys of a tool's results, or the properties of its definition, differ from the snapshot.
@@ -195,57 +329,53 @@ class AgentRun:
         """
         __tracebackhide__ = True
         self._called(tool)
-        differences = self._contracts.differences(tool)
-        file = self._contracts.file(tool)
-        if differences is None:
-            _fail(f"{tool} has no snapshot:", [str(file)], "run pytest --agent-otel-update, and commit the file")
-        if differences:
-            advice = f"if the change is meant, run pytest --agent-otel-update and commit {file}"
-            _fail(f"{tool} is not as its snapshot:", differences, advice)
+        if self._contracts is None:
+            raise ValueError("name the folder of the snapshots: record(contracts=Path(...))")
+        file, now = self._contracts / f"{_UNSAFE.sub('_', tool)}.json", _contract(tool)
+        if self._update:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(now, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+            return
+        missing = [] if file.exists() else [str(file)]
+        _fail_if(missing, f"{tool} has no snapshot:", "run pytest --agent-otel-update, and commit the file")
+        before: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        differences = [*_arguments(before["arguments"], now["arguments"]), *_results(before["result"], now["result"])]
+        advice = f"if the change is meant, run pytest --agent-otel-update and commit {file}"
+        _fail_if(differences, f"{tool} is not as its snapshot:", advice)
 
     def _called(self, tool: str | None) -> list[Tool]:
         """Return the tools that were called, or this one; fail where there is none, because nothing would be tested."""
         __tracebackhide__ = True
         tools = self.tools
         called = [one for one in tools.values() if one.calls and tool in (None, one.name)]
-        if not called:
-            what = "no tool call" if tool is None else f"no call of {tool!r}"
-            advice = "a hand-written loop puts agent_otel.tool or agent_otel.tool_call around its handlers"
-            _fail(f"The test has {what}, so that nothing is tested:", [self._seen()], advice)
+        what = "no tool call" if tool is None else f"no call of {tool!r}"
+        advice = "a hand-written loop puts agent_otel.tool or agent_otel.tool_call around its handlers"
+        _fail_if(self._seen(when=not called), f"The test has {what}, so that nothing is tested:", advice)
         return called
 
     def _requests(self, fewest: int) -> None:
         __tracebackhide__ = True
         count = len(self.request_bytes)
-        if count < fewest:
-            advice = "call a model through its SDK, such as one that python -m agent_otel.testing serve answers"
-            _fail(f"The test has {count} model requests and needs {fewest}:", [self._seen()], advice)
+        advice = "call a model through its SDK, such as one that python -m agent_otel.testing serve answers"
+        _fail_if(self._seen(when=count < fewest), f"The test has {count} model requests and needs {fewest}:", advice)
 
-    def _seen(self) -> str:
+    def _seen(self, *, when: bool) -> list[str]:
+        """Return what the test has done, for a failure."""
         calls = ", ".join(f"{one.calls} of {one.name}" for one in self.tools.values() if one.calls) or "none"
         patched = ", ".join(sorted(setup.integrations())) or "none"
-        return f"tool calls: {calls}; model requests: {len(self.request_bytes)}; integrations in use: {patched}"
-
-    def _sum(self, metric: Metric) -> int:
-        return int(sum(reading.value for reading in self._sink.of(metric)))
+        seen = f"tool calls: {calls}; model requests: {len(self.request_bytes)}; integrations in use: {patched}"
+        return [seen] if when else []
 
     def _growing(self, runtime: str) -> list[tuple[str, list[int], tuple[str, ...]]]:
         """Return the states that were seen in three turns: a source, the bytes in each turn, and the boundaries."""
-        payloads = {place: sizes for place, sizes in self.payload_bytes.items() if len(sizes) >= FEWEST}
-        own = [
-            (_place(place), sizes, boundaries_of(place[3])) for place, sizes in payloads.items() if place[0] == runtime
-        ]
+        states = [(place, sizes) for place, sizes in self.payload_bytes.items() if len(sizes) >= _FEWEST]
+        own = [(place, sizes, _BOUNDARIES.get(place[3], ())) for place, sizes in states if place[0] == runtime]
+        if not own and states:
+            own = [(*max(states, key=lambda one: one[1][-1]), _ANY)]
         if own:
-            return own
-        if payloads:
-            place, sizes = max(payloads.items(), key=lambda one: one[1][-1])
-            return [(_place(place), sizes, ANY)]
+            return [(" ".join(filter(None, place)), sizes, boundaries) for place, sizes, boundaries in own]
         requests = self.request_bytes
-        return [("model requests", requests, ANY)] if len(requests) >= FEWEST else []
-
-
-def _place(place: tuple[str, str, str, str]) -> str:
-    return " ".join(filter(None, place))
+        return [("model requests", requests, _ANY)] if len(requests) >= _FEWEST else []
 
 
 def _cuts(tool: Tool) -> str:
@@ -258,16 +388,11 @@ def _described(cut: Cut) -> str:
     return f"{of} was cut{to} by the layer {cut.layer!r} ({cut.reason})"
 
 
-def _fail(what: str, lines: Iterable[str], advice: str = "") -> None:
-    """Raise an AssertionError with one line for each finding, and what to do."""
+def _fail_if(lines: Sequence[str], what: str, advice: str = "") -> None:
+    """Raise an AssertionError with one line for each finding, and what to do; do nothing without a finding."""
     __tracebackhide__ = True
-    raise AssertionError("\n".join([what, *(f"  {line}" for line in lines), *([f"  {advice}"] if advice else [])]))
-
-
-#: Follow-ups of a cut result or a page by which the agent gets the rest.
-GOOD_FOLLOWUPS: Final = (semconv.PAGINATED, semconv.NARROWED)
-
-# The figures of tools in a recording.
+    if lines:
+        raise AssertionError("\n  ".join([what, *lines, *([advice] if advice else [])]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,13 +468,6 @@ class Tool:
             self.cuts.append(Cut(layer, reason, self.sizes[-1] if self.sizes else None))
 
 
-_COUNTED: Final = {
-    semconv.TOOL_FOLLOWUPS: ("followups", semconv.OUTCOME),
-    semconv.RESULTS_OVER_BUDGET: ("over_budget", semconv.LAYER),
-    semconv.ANSWERS_INCOMPLETE: ("incomplete_answers", semconv.REASON),
-}
-
-
 class Tools(dict[str, Tool]):
     """The tools of a recording by name."""
 
@@ -357,32 +475,6 @@ class Tools(dict[str, Tool]):
         """Raise a KeyError that names the tools that were called."""
         raise KeyError(f"no call of {name!r} was recorded; called: {', '.join(sorted(self)) or 'no tool'}")
 
-
-def tools_of(readings: Iterable[Reading]) -> Tools:
-    """Return the figures of all tools that were called."""
-    found = Tools()
-    for reading in readings:
-        labels = reading.metric.labels
-        if labels[:1] == (semconv.GEN_AI_TOOL_NAME,):
-            name = reading.labels[0]
-            found.setdefault(name, Tool(name)).take(reading)
-    return found
-
-
-#: Fewer turns show no growth.
-FEWEST: Final = 3
-#: Turns after which a continuation ends.
-MOST: Final = 10_000
-_REPEATED: Final = 3  # growths that the continuation repeats
-#: Boundaries that a state crosses in each turn, by the direction of a payload that was measured there.
-_BOUNDARIES: Final = {
-    INPUT: ("activity_input",),
-    OUTPUT: ("activity_output",),
-    STATE: ("state",),
-    MESSAGE: ("message",),
-    HISTORY: ("history",),
-}
-ANY: Final = tuple(boundary for boundaries in _BOUNDARIES.values() for boundary in boundaries)
 
 # The turns that a growing state has left under the caps of a durable runtime, from its sizes in a test's few turns.
 # Two ways are taken, and the smaller result counts: the forecast of the alerts, and a continuation that repeats the
@@ -404,13 +496,8 @@ class Outlook(NamedTuple):
     sizes: tuple[int, ...]
 
 
-def boundaries_of(direction: str) -> tuple[str, ...]:
-    """Return the boundaries that a payload of this direction crosses."""
-    return _BOUNDARIES.get(direction, ())
-
-
 def outlook_of(
-    sizes: Sequence[int], runtime: str, variant: str | None = None, boundaries: Sequence[str] = ANY
+    sizes: Sequence[int], runtime: str, variant: str | None = None, boundaries: Sequence[str] = _ANY
 ) -> Outlook | None:
     """Return the outlook of a state at the boundary that it meets first; None where it meets no cap.
 
@@ -426,32 +513,85 @@ def outlook_of(
         cap = cap_for(runtime, boundary, variant=variant)
         if cap is None:
             continue
-        is_cumulative = boundary == HISTORY or any(row.cumulative for row in rows if row.boundary == boundary)
+        is_cumulative = boundary == semconv.HISTORY or any(row.cumulative for row in rows if row.boundary == boundary)
         # A history holds the input and the output of each activity, a stored state the state alone.
-        stored = (2 if boundary == HISTORY else 1) * is_cumulative
-        turns = _left(sizes, cap.bytes, stored)
+        stored = (2 if boundary == semconv.HISTORY else 1) * is_cumulative
+        forecast = None if stored else turns_to_cap(sizes, cap.bytes)
+        turns = min(_MOST if forecast is None else forecast, _continued(sizes, cap.bytes, stored))
         found.append(Outlook(turns, boundary, cap.bytes, stored, tuple(sizes)))
     if not found and rows:
         variants = ", ".join(sorted({cap.variant for cap in rows if cap.variant and cap.bytes is not None}))
         if variants and variant is None:
             raise ValueError(f"the caps of {runtime!r} depend on its variant; name one: {variants}")
     nearest = min(found, key=lambda one: one.turns, default=None)
-    return nearest if nearest is not None and nearest.turns < MOST else None
-
-
-def _left(sizes: Sequence[int], cap_bytes: int, stored: int) -> int:
-    simulated = _continued(sizes, cap_bytes, stored)
-    forecast = None if stored else turns_to_cap(sizes, cap_bytes)
-    return simulated if forecast is None else min(simulated, forecast)
+    return nearest if nearest is not None and nearest.turns < _MOST else None
 
 
 def _continued(sizes: Sequence[int], cap_bytes: int, stored: int) -> int:
-    """Return the number of turns under the cap, where the last growths come again and again; at most ``MOST``."""
+    """Return the number of turns under the cap, where the last growths come again and again; at most ``_MOST``."""
     growths = [after - before for before, after in pairwise(sizes)][-_REPEATED:]
     size, total = sizes[-1], stored * sum(sizes)
-    for turns in range(MOST):
+    for turns in range(_MOST):
         size = max(0, size + growths[turns % len(growths)])
         total += stored * size
         if (total if stored else size) > cap_bytes:
             return turns
-    return MOST
+    return _MOST
+
+
+# Snapshots of tools: the keys of their results and the properties of their arguments, one JSON file for each tool. A
+# file holds names and types, no value. Keys that are data (numbers, ids) are ``*``.
+
+
+def _contract(tool: str) -> dict[str, Any]:
+    keys = drift.keys(tool)
+    return {
+        "tool": tool,
+        "arguments": definitions.schema(tool),
+        "result": {
+            at or _ROOT: {"always": sorted(always), "sometimes": sorted(ever - always)}
+            for at, (always, ever) in keys.items()
+        },
+    }
+
+
+def _arguments(before: dict[str, str] | None, now: dict[str, str] | None) -> Iterator[str]:
+    """Yield the differences of a definition; a test whose requests define no tool has none to compare."""
+    if before is None or now is None:
+        if before is not None:
+            yield "no model request of this test defined it, the snapshot has its arguments"
+        elif now is not None:
+            yield "the snapshot has no arguments, a model request of this test defined them"
+        return
+    for path in sorted(before.keys() | now.keys()):
+        if path not in now:
+            yield f"argument {path!r} is gone"
+        elif path not in before:
+            yield f"argument {path!r} is new ({_type(now[path])})"
+        elif before[path] != now[path]:
+            yield f"argument {path!r} was {_type(before[path])} and is {_type(now[path])}"
+
+
+def _type(kind: str) -> str:
+    name = kind.removesuffix("!") or "of any type"
+    return f"{name}, required" if kind.endswith("!") else name
+
+
+def _results(before: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    """Yield the keys that every result had and one lacks, and the keys that no result had.
+
+    An object that no result of this test holds, such as the elements of an empty list, is not compared.
+    """
+    if before and not now:
+        yield "its results have no keys, those of the snapshot had"
+    for at, keys in now.items():
+        known = before.get(at)
+        place = "" if at == _ROOT else f"{at}."
+        if known is None:
+            yield f"the object {at!r} is new, with {', '.join(keys['always'])}"
+            continue
+        allowed = {*known["always"], *known["sometimes"]}
+        yield from (f"key {place + key!r} is missing" for key in known["always"] if key not in keys["always"])
+        yield from (
+            f"key {place + key!r} is new" for key in (*keys["always"], *keys["sometimes"]) if key not in allowed
+        )

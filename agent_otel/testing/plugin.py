@@ -31,16 +31,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Activate the package where the run asks for it."""
     if config.getoption("--agent-otel") or config.getini("agent_otel"):
-        from agent_otel.testing import recording  # noqa: PLC0415 - loaded where it is asked for
+        from agent_otel.testing.agent_run import activate  # noqa: PLC0415 - loaded where it is asked for
 
-        recording.activate()
+        activate()
 
 
 @pytest.fixture
 def agent_run(request: pytest.FixtureRequest) -> Iterator[AgentRun]:
     """Record what the agents of this test do; see ``agent_otel.testing.AgentRun``."""
-    from agent_otel.testing import recording  # noqa: PLC0415 - loaded where it is asked for
+    from agent_otel.testing.agent_run import record  # noqa: PLC0415 - loaded where it is asked for
 
     folder = request.path.parent / CONTRACTS
-    with recording.record(folder, update=request.config.getoption("--agent-otel-update")) as run:
+    with record(folder, update=request.config.getoption("--agent-otel-update")) as run:
         yield run

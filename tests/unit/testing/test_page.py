@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_otel.testing import AgentRun, serve
+from agent_otel.testing import AgentRun, __main__
 from agent_otel.testing.servers.replies import from_json
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -59,7 +59,7 @@ def test_commands_parse_and_the_script_is_one(capsys: pytest.CaptureFixture[str]
         python, m, module, *arguments = shlex.split(command)
         assert [python, m, module] == ["python", "-m", "agent_otel.testing"]
         with pytest.raises(SystemExit, match="0"):
-            serve.main([*arguments[: arguments.index("--") if "--" in arguments else None], "--help"])
+            __main__.main([*arguments[: arguments.index("--") if "--" in arguments else None], "--help"])
     assert "serve" in capsys.readouterr().out
     [script] = _blocks("json")
     assert callable(from_json(json.loads(script)))
