@@ -24,8 +24,8 @@ from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.cli.live import Endpoint, Live
 from agent_otel.cli.run import interpreter
-from agent_otel.doctor import observed, process
-from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding, findings, in_order
+from agent_otel.doctor import findings, observed
+from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
 
 #: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
@@ -72,7 +72,7 @@ def command(
     if program:
         sys.exit(_observe(program, as_json=as_json))
     facts = _examine(interpreter(python))
-    _report(findings(facts), facts, as_json=as_json)
+    _report(findings.of_interpreter(facts), facts, as_json=as_json)
 
 
 def _report(found: list[Finding], facts: dict[str, Any], *, as_json: bool) -> None:
@@ -92,17 +92,17 @@ def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[st
         Failure: the process or the file cannot be read.
     """
     try:
-        environ = process.variables(pid) if pid else {}
-    except process.UnreadableError as error:
+        environ = findings.variables(pid) if pid else {}
+    except findings.UnreadableError as error:
         if path is None:
             raise Failure(str(error)) from None
         environ = {}  # the status has more than the variables
-    path = path or (process.status_path(pid, environ) if pid else None)
-    status = process.read_status(path) if path else None
+    path = path or (findings.status_path(pid, environ) if pid else None)
+    status = findings.read_status(path) if path else None
     if status is None and not pid:
         raise Failure(f"{path} is no status of agent_otel")
-    found = list(process.of_status(status) if status else process.of_variables(pid or 0, environ))
-    return in_order([*found, *_endpoint(environ)]), {"variables": _shown(environ), "status": status}
+    found = list(findings.of_status(status) if status else findings.of_variables(pid or 0, environ))
+    return findings.in_order([*found, *_endpoint(environ)]), {"variables": _shown(environ), "status": status}
 
 
 def _shown(environ: dict[str, str]) -> dict[str, str]:

@@ -1,16 +1,35 @@
-"""Findings about an interpreter, from the facts of the probe: what is wrong, why, and what to do."""
+"""Findings about an interpreter or a process that runs: what is wrong, why, and what to do.
+
+Those about an interpreter come from the facts of the probe. Those about a process come from its variables and from its
+file of ``AGENT_OTEL_STATUS_FILE``.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import stat
+import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel._internal import env
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 ERROR, WARNING, OK = "error", "warning", "ok"
 _ORDER = (ERROR, WARNING, OK)
-_EXPLICIT = "begin the program with `import agent_otel`"
+STATUS_FILE: Final = "AGENT_OTEL_STATUS_FILE"
+_PROCESSES: Final = Path("/proc")
+#: Age from which a status is old: the process writes it every ten seconds.
+_OLD_SECONDS: Final = 60.0
+_LONGEST_STATUS: Final = 4 * 1024 * 1024
+#: Fields that the file has in each version.
+_OF_STATUS: Final = frozenset(
+    {"agent_otel", "pid", "python", "time", "integrations", "spans", "metrics", "warnings", "internal_errors"}
+)
 #: Words in messages of exporters -> what they mean.
 _CAUSES = {
     "404": "nothing is served at that path: OTEL_EXPORTER_OTLP_ENDPOINT is the base address, without /v1/traces",
@@ -32,7 +51,7 @@ class Finding:
     hint: str = ""
 
 
-def findings(facts: Mapping[str, Any]) -> list[Finding]:
+def of_interpreter(facts: Mapping[str, Any]) -> list[Finding]:
     """Return all findings, the worst first, and among equals in the order of their effect."""
     parts = (_activation, _settings, _integrations, _remedies, _exports, _multiprocess, _failed)
     return in_order([finding for part in parts for finding in part(facts)])
@@ -48,32 +67,31 @@ def _activation(facts: Mapping[str, Any]) -> Iterator[Finding]:
     value = (switch["value"] or "").strip().lower()
     if switch["active"]:
         yield Finding(OK, "switch", f"on, agent_otel {interpreter['package']} in Python {interpreter['version']}")
-        files = interpreter["startup_files"][:1] or ["the import of agent_otel"]
-        text = f"AGENT_OTEL={switch['value']}; {files[0]} starts it in {interpreter['executable']}"
+        file = next(iter(interpreter["startup_files"]), "the import of agent_otel")
+        text = f"AGENT_OTEL={switch['value']}; {file} starts it in {interpreter['executable']}"
         yield Finding(OK, "start-up", text)
-    elif not value:
-        yield Finding(ERROR, "switch", "agent_otel is off: AGENT_OTEL is not set", "set AGENT_OTEL=1")
-    elif value in switch["off"]:
-        yield Finding(ERROR, "switch", f"agent_otel is off: AGENT_OTEL={switch['value']}", "set AGENT_OTEL=1")
-    elif value not in switch["on"]:
-        text = f"agent_otel is off: AGENT_OTEL={switch['value']} is none of {', '.join(switch['on'])}"
-        yield Finding(ERROR, "switch", text, "set AGENT_OTEL=1")
-    else:
+        return
+    if value in switch["on"]:
         yield _not_started(interpreter)
+        return
+    why = f"AGENT_OTEL={switch['value']}" if value else "AGENT_OTEL is not set"
+    if value not in ("", *switch["off"]):
+        why += f" is none of {', '.join(switch['on'])}"
+    yield Finding(ERROR, "switch", f"agent_otel is off: {why}", "set AGENT_OTEL=1")
 
 
 def _not_started(interpreter: Mapping[str, Any]) -> Finding:
     """Return why the start-up file did not run, although the switch is on."""
     if interpreter["no_site"]:
-        return Finding(ERROR, "start-up", "start-up files do not run: Python was started with -S", _EXPLICIT)
-    if not interpreter["startup_files"]:
+        text = "start-up files do not run: Python was started with -S"
+    elif interpreter["startup_files"]:
+        text = f"{interpreter['startup_files'][0]} has not switched agent_otel on; standard error says why"
+    else:
         text = (
             f"the start-up file is not installed: {interpreter['folder']} is no folder for start-up files, as after "
             "`pip install --target` or on PYTHONPATH"
         )
-        return Finding(ERROR, "start-up", text, _EXPLICIT)
-    text = f"{interpreter['startup_files'][0]} has not switched agent_otel on; standard error says why"
-    return Finding(ERROR, "start-up", text, _EXPLICIT)
+    return Finding(ERROR, "start-up", text, "begin the program with `import agent_otel`")
 
 
 def _settings(facts: Mapping[str, Any]) -> Iterator[Finding]:
@@ -160,3 +178,103 @@ def _rows(facts: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
 def _own(facts: Mapping[str, Any], level: str) -> list[str]:
     """Return what agent_otel logged at a level."""
     return [line["text"] for line in facts["messages"] if (line["logger"], line["level"]) == ("agent_otel", level)]
+
+
+# Processes that run.
+
+
+class UnreadableError(Exception):
+    """A process whose variables cannot be read; the text is the reason."""
+
+
+def variables(pid: int) -> dict[str, str]:
+    """Return the environment variables that a process was started with.
+
+    Raises:
+        UnreadableError: there is no such process, it is another user's, or the system has no ``/proc``.
+    """
+    if not _PROCESSES.is_dir():
+        raise UnreadableError(
+            f"this system has no {_PROCESSES}, so that the variables of process {pid} cannot be read: start it with "
+            f"{STATUS_FILE}=agent-{{pid}}.json, and give that file: agent-otel doctor --status agent-{pid}.json"
+        )
+    try:
+        text = (_PROCESSES / str(pid) / "environ").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        raise UnreadableError(f"there is no process {pid}") from None
+    except PermissionError:
+        raise UnreadableError(f"process {pid} is another user's") from None
+    lines = text.decode("utf-8", "surrogateescape").split("\0")
+    return {name: value for name, is_set, value in (line.partition("=") for line in lines) if is_set}
+
+
+def status_path(pid: int, environ: Mapping[str, str]) -> Path | None:
+    """Return the status file of a process; a relative path is below its current folder."""
+    named = environ.get(STATUS_FILE, "").strip()
+    if not named:
+        return None
+    path = Path(named.replace("{pid}", str(pid)))
+    return path if path.is_absolute() else (_PROCESSES / str(pid) / "cwd").resolve() / path
+
+
+def read_status(path: Path) -> dict[str, Any] | None:
+    """Return a status; None where there is none."""
+    try:
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb") as file:  # noqa: PTH123 - a descriptor
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            status = json.loads(file.read(_LONGEST_STATUS)) if is_file else None
+    except (OSError, ValueError, RecursionError):
+        return None
+    return status if isinstance(status, dict) and status.keys() >= _OF_STATUS else None
+
+
+def of_variables(pid: int, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield the findings about the switch of a process that has no status."""
+    switch = environ.get("AGENT_OTEL", "").strip()
+    if switch.lower() not in env.ON:
+        why = f"AGENT_OTEL={switch}" if switch else "AGENT_OTEL is not set"
+        yield Finding(
+            ERROR, "switch", f"agent_otel is off in process {pid}: {why}", "set AGENT_OTEL=1 and start it again"
+        )
+        return
+    yield Finding(OK, "switch", f"AGENT_OTEL={switch} in process {pid}")
+    path = status_path(pid, environ)
+    if path is None:
+        hint = f"set {STATUS_FILE}, and start it again, to see what it measures"
+        yield Finding(WARNING, "status", f"process {pid} writes no status", hint)
+        return
+    text = f"{path} is not there: process {pid} has measured nothing yet, or its start-up file did not run"
+    yield Finding(WARNING, "status", text, "`agent-otel doctor` with the same variables names the cause")
+
+
+def of_status(status: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield the findings about a process that has a status."""
+    text = f"on in process {status['pid']}, agent_otel {status['agent_otel']} in Python {status['python']}"
+    yield Finding(OK, "switch", text)
+    age = time.time() - float(status["time"])
+    if age > _OLD_SECONDS:
+        hint = "it has ended, hangs, or cannot write the file"
+        yield Finding(WARNING, "status", f"process {status['pid']} wrote its status {age:,.0f} s ago", hint)
+    for name, targets in status["integrations"].items():
+        if "unmatched" in targets:
+            yield Finding(ERROR, "integrations", f"{name} is in a version that is not measured", "docs/integrations.md")
+        else:
+            yield Finding(OK, "integrations", f"{name}: {', '.join(targets)}")
+    if not status["integrations"]:
+        yield Finding(OK, "integrations", "no framework is imported; calls that the program hands over are measured")
+    for sentence in ("spans", "metrics"):
+        yield Finding(OK, "export", status[sentence])
+    for row in status.get("costliest", ()):
+        yield Finding(OK, "costliest", _costly(row))
+    for message in status["warnings"]:
+        yield Finding(WARNING, "log", message)
+    for place, count in status["internal_errors"].items():
+        yield Finding(ERROR, "internal errors", f"{place}: {count:,}", "the log has the first of each place")
+
+
+def _costly(row: Mapping[str, Any]) -> str:
+    """Return the sentence about an execution that is one of the costliest."""
+    names = " ".join(filter(None, (row["workflow"], row["agent"], row["execution"])))
+    price = "without a price" if row["dollars"] is None else f"${row['dollars']:,.4f}"
+    trace = f", trace {row['trace']}" if row["trace"] else ""
+    return f"{names}: {price}, {row['tokens']:,} tokens in {row['requests']:,} model requests{trace}"

@@ -21,46 +21,25 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
 _BYTES_OF_A_TOKEN: Final = 4
-#: Metric, the label of its owner, and what to do; {n} is the sum and {who} the owner with the largest share.
-_CHECKS: Final = (
-    (
-        semconv.PAYLOADS_REJECTED,
-        semconv.WORKFLOW_NAME,
-        "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
+#: Metric -> what to do; {n} is the sum and {who} the tool or the workflow with the largest share.
+_CHECKS: Final = {
+    semconv.PAYLOADS_REJECTED: "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
+    semconv.PAYLOAD_NEAR_CAP: (
+        "{n} payloads of {who} were near their cap: set AGENT_OTEL_CLAIM_CHECK before the cap is met"
     ),
-    (
-        semconv.PAYLOAD_NEAR_CAP,
-        semconv.WORKFLOW_NAME,
-        "{n} payloads of {who} were near their cap: set AGENT_OTEL_CLAIM_CHECK before the cap is met",
+    semconv.ANSWERS_INCOMPLETE: (
+        "{n} answers were built on a part of a result of {who}: let it return pages, or set AGENT_OTEL_CLAIM_CHECK"
     ),
-    (
-        semconv.ANSWERS_INCOMPLETE,
-        semconv.GEN_AI_TOOL_NAME,
-        "{n} answers were built on a part of a result of {who}: let it return pages, or set AGENT_OTEL_CLAIM_CHECK",
+    semconv.HISTORY_LOST: "{n} requests had lost the conversation: append it to the messages that are sent",
+    semconv.TASKS_DROPPED: "{n} times a window dropped the user's task: keep the first message",
+    semconv.RESULTS_TRUNCATED: "{n} results were truncated, most of {who}: let it return pages or a summary",
+    semconv.RESULTS_OVER_BUDGET: (
+        "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto"
     ),
-    (semconv.HISTORY_LOST, "", "{n} requests had lost the conversation: append it to the messages that are sent"),
-    (semconv.TASKS_DROPPED, "", "{n} times a window dropped the user's task: keep the first message"),
-    (
-        semconv.RESULTS_TRUNCATED,
-        semconv.GEN_AI_TOOL_NAME,
-        "{n} results were truncated, most of {who}: let it return pages or a summary",
-    ),
-    (
-        semconv.RESULTS_OVER_BUDGET,
-        semconv.GEN_AI_TOOL_NAME,
-        "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto",
-    ),
-    (
-        semconv.RESULTS_LARGE,
-        semconv.GEN_AI_TOOL_NAME,
-        "{n} results were large, most of {who}: let it return pages or a summary",
-    ),
-    (
-        semconv.TOOL_REPEATS,
-        semconv.GEN_AI_TOOL_NAME,
-        "{n} calls had the arguments of an earlier one, most of {who}: look at what it returns",
-    ),
-)
+    semconv.RESULTS_LARGE: "{n} results were large, most of {who}: let it return pages or a summary",
+    semconv.TOOL_REPEATS: "{n} calls had the arguments of an earlier one, most of {who}: look at what it returns",
+}
+_TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 
 _Sample = tuple[dict[str, str], float]
 
@@ -97,6 +76,15 @@ class Tool:
     incomplete_answers: int
 
 
+#: The metrics of the figures, each with the part of a histogram.
+_FIGURES: Final = (
+    (semconv.ARGS_SIZE, "_count"),
+    (semconv.RESULT_SIZE, "_sum"),
+    *((metric, "") for metric in (semconv.RESULTS_LARGE, semconv.RESULTS_TRUNCATED, semconv.TOOL_REPEATS)),
+    (semconv.ANSWERS_INCOMPLETE, ""),
+)
+
+
 @dataclass(frozen=True)
 class Definitions:
     """Tools that a program has offered to models: how many, those called, and tokens of a request for definitions.
@@ -131,37 +119,27 @@ def read(folder: Path) -> Observed:
 
 def tools(observed: Observed) -> list[Tool]:
     """Return the tools, those with the most bytes first."""
-    label = prometheus_label(semconv.GEN_AI_TOOL_NAME)
-    rows = []
-    for name in observed.values(semconv.ARGS_SIZE, label, "_count"):
-        own = {label: name}
-        rows.append(
-            Tool(
-                name=name,
-                calls=observed.total(semconv.ARGS_SIZE, "_count", **own),
-                result_bytes=observed.total(semconv.RESULT_SIZE, "_sum", **own),
-                large=observed.total(semconv.RESULTS_LARGE, **own),
-                truncated=observed.total(semconv.RESULTS_TRUNCATED, **own),
-                repeats=observed.total(semconv.TOOL_REPEATS, **own),
-                incomplete_answers=observed.total(semconv.ANSWERS_INCOMPLETE, **own),
-            )
-        )
+    rows = [
+        Tool(name, *(observed.total(metric, suffix, **{_TOOL: name}) for metric, suffix in _FIGURES))
+        for name in observed.values(semconv.ARGS_SIZE, _TOOL, "_count")
+    ]
     return sorted(rows, key=lambda tool: (-tool.result_bytes, tool.name))
 
 
 def definitions(observed: Observed) -> Definitions | None:
     """Return the definitions of tools in the requests of a program; None without any."""
-    label = prometheus_label(semconv.GEN_AI_TOOL_NAME)
-    offered = observed.values(semconv.TOOL_OFFERED, label)
+    offered = observed.values(semconv.TOOL_OFFERED, _TOOL)
+    calls = observed.values(semconv.ARGS_SIZE, _TOOL, "_count")
+    uncalled = [name for name in offered if not _is_called(name, calls)]
+    tokens = {}
+    for name in offered:
+        sums = (semconv.TOOL_OFFERED, semconv.DEFINITION_TOKENS, semconv.DEFINITION_SENT)
+        requests, reported, sent = (observed.total(metric, **{_TOOL: name}) for metric in sums)
+        tokens[name] = round((reported or sent / _BYTES_OF_A_TOKEN) / requests)
     if not offered:
         return None
-    calls = observed.values(semconv.ARGS_SIZE, label, "_count")
-    uncalled = [name for name in offered if not _is_called(name, calls)]
-
-    def tokens(names: list[str]) -> int:
-        return sum(_tokens_of_definition(observed, {label: name}) for name in names)
-
-    return Definitions(len(offered), len(offered) - len(uncalled), tokens(offered), tokens(uncalled))
+    unused = sum(tokens[name] for name in uncalled)
+    return Definitions(len(offered), len(offered) - len(uncalled), sum(tokens.values()), unused)
 
 
 def _is_called(name: str, calls: list[str]) -> bool:
@@ -169,26 +147,21 @@ def _is_called(name: str, calls: list[str]) -> bool:
     return any(name == call or (name.endswith(call) and not name[-len(call) - 1].isalnum()) for call in calls if call)
 
 
-def _tokens_of_definition(observed: Observed, own: dict[str, str]) -> int:
-    requests = observed.total(semconv.TOOL_OFFERED, **own)
-    tokens = observed.total(semconv.DEFINITION_TOKENS, **own)
-    return round((tokens or observed.total(semconv.DEFINITION_SENT, **own) / _BYTES_OF_A_TOKEN) / requests)
-
-
-def _of_known_layers(observed: Observed) -> Observed:
-    """Leave out results above the budget that stands where no layer has a limit: `auto` withholds none of them."""
-    name, layer = semconv.RESULTS_OVER_BUDGET.exposed_name, prometheus_label(semconv.LAYER)
-    kept = [sample for sample in observed.samples.get(name, ()) if sample[0].get(layer) != semconv.DEFAULT]
-    return Observed({**observed.samples, name: kept})
-
-
 def advice(observed: Observed) -> list[str]:
-    """Return what to do, the most harmful first; empty when nothing was lost or refused."""
+    """Return what to do, the most harmful first; empty when nothing was lost or refused.
+
+    Results above the budget that stands where no layer has a limit do not count: `auto` withholds none of them.
+    """
+    name, layer = semconv.RESULTS_OVER_BUDGET.exposed_name, prometheus_label(semconv.LAYER)
+    limited = [sample for sample in observed.samples.get(name, ()) if sample[0].get(layer) != semconv.DEFAULT]
+    observed = Observed({**observed.samples, name: limited})
     found = []
-    observed = _of_known_layers(observed)
-    for metric, label, text in _CHECKS:
+    for metric, text in _CHECKS.items():
         count = observed.total(metric)
+        owner = next(
+            (label for label in (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME) if label in metric.labels), ""
+        )
         if count:
-            who = observed.values(metric, prometheus_label(label))[0] if label else ""
+            who = observed.values(metric, prometheus_label(owner))[0] if owner else ""
             found.append(text.format(n=f"{count:,}", who=who))
     return found

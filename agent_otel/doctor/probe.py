@@ -155,8 +155,10 @@ def _integrations() -> list[dict[str, Any]]:
         version = versions.installed(integration.distribution)
         if version is None or not integration.is_chosen(os.environ):
             continue
-        if _active:
-            _import({candidate.module for entry in integration.sites for candidate in entry.candidates})
+        modules = {candidate.module for entry in integration.sites for candidate in entry.candidates}
+        for module in sorted(modules if _active else ()):
+            with contextlib.suppress(Exception, SystemExit):
+                importlib.import_module(module)
         rows.append(
             {
                 "name": integration.name,
@@ -197,13 +199,9 @@ def _able(reader: str, ability: str) -> dict[str, bool]:
 
     found: dict[str, bool] = {}
     wrapped = setup.integrations()
-    candidates = (
-        (entry.name, place.adapter, candidate)
-        for entry in INTEGRATIONS
-        for place in entry.sites
-        for candidate in place.candidates
-    )
-    for name, module, candidate in candidates:
+    for name, module, candidate in (
+        (entry.name, place.adapter, one) for entry in INTEGRATIONS for place in entry.sites for one in place.candidates
+    ):
         if f"{candidate.module}:{candidate.wraps[0].target}" not in wrapped.get(name, ()):
             continue
         adapter = importlib.import_module(f"agent_otel.integrations.{module}")
@@ -218,12 +216,6 @@ def _able(reader: str, ability: str) -> dict[str, bool]:
 def _multiprocess() -> dict[str, Any]:
     folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
     return {"folder": folder, "can_write": Path(folder).is_dir() and os.access(folder, os.W_OK)}
-
-
-def _import(modules: set[str]) -> None:
-    for module in sorted(modules):
-        with contextlib.suppress(Exception, SystemExit):
-            importlib.import_module(module)
 
 
 def _exporters(handler: _Collecting) -> list[dict[str, Any]]:
@@ -252,19 +244,15 @@ def _sent(signal: str, name: str, handler: _Collecting) -> dict[str, Any]:
         exporter.shutdown()
     elif exporter is not None:
         outcome = "scraped"
+    endpoint = getattr(exporter, "_endpoint", "")
+    named = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
     return {
         "signal": signal.lower(),
         "name": name,
         "outcome": outcome,
-        "target": _target(exporter, signal),
+        "target": endpoint if type(endpoint) is str and endpoint else named,
         "messages": [line["text"] for line in handler.lines[before:]],
     }
-
-
-def _target(exporter: Any, signal: str) -> str:
-    endpoint = getattr(exporter, "_endpoint", "")
-    named = os.environ.get(f"OTEL_EXPORTER_OTLP_{signal}_ENDPOINT") or os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "")
-    return endpoint if type(endpoint) is str and endpoint else named
 
 
 def _spans() -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.doctor import process
+from agent_otel.doctor import findings
 from tests.system.engines import starting
 from tests.unit.cli.running import run
 from tests.unit.cli.watched import wait_for
@@ -132,7 +132,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 def test_a_system_without_proc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On macOS and Windows nothing tells the variables of a process: the status file does."""
     missing = tmp_path / "proc"
-    monkeypatch.setattr(process, "_PROCESSES", missing)
+    monkeypatch.setattr(findings, "_PROCESSES", missing)
     ran = run("doctor", "--pid", 4711)
     assert (1, "") == (ran.code, ran.out)
     assert (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_otel.doctor.process import of_status
+from agent_otel.doctor.findings import of_status
 from agent_otel.telemetry.metrics import Costliest, Costly
 
 ROW = Costly("run", "", "answer", "support", None, 1_000, 2)

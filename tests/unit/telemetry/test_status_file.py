@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel._internal import errors
-from agent_otel.doctor import process
+from agent_otel.doctor import findings
 from agent_otel.telemetry.setup import StatusFile
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def test_a_status_replaces_a_status(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (found,) = tmp_path.iterdir()
     assert f"status-{os.getpid()}.json" == found.name
     assert 0o600 == stat.S_IMODE(found.stat().st_mode)
-    status = process.read_status(found)
+    status = findings.read_status(found)
     assert status is not None
     assert os.getpid() == status["pid"] == json.loads(found.read_text())["pid"]
     monkeypatch.chdir(tmp_path)
@@ -101,4 +101,4 @@ def test_doctor_reads_no_endless_status(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     (tmp_path / "deep").write_text("[" * 1_000_000)
     for path in (pipe, "/dev/zero", tmp_path / "deep", tmp_path):
-        assert process.read_status(path) is None  # type: ignore[arg-type]
+        assert findings.read_status(path) is None  # type: ignore[arg-type]
