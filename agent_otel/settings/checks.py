@@ -43,24 +43,18 @@ _ADDRESS: Final = r"[a-z]+://[^:]+:\d+"
 
 def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
     """Warn of each variable that is no setting, and suggest the nearest; ``variables`` are those of all settings."""
-    for name in environ:
-        if name.upper().startswith(_PREFIXES) and name not in variables and not _is_of_a_service(name, environ[name]):
-            nearest = _nearest_setting(name.upper(), variables)
-            hint = f" Do you mean {nearest}?" if nearest else ""
-            errors.warn_once(f"setting {name}", f"{name} is no setting of agent_otel and has no effect.{hint}")
-
-
-def _is_of_a_service(name: str, value: str) -> bool:
-    return bool(re.fullmatch(_OF_A_SERVICE, name)) or (name.endswith("_PORT") and bool(re.fullmatch(_ADDRESS, value)))
-
-
-def _nearest_setting(name: str, variables: Collection[str]) -> str | None:
-    """Return the setting with the same ending, else with the most similar name; the common prefix does not count."""
-    rest = name[len(_PREFIXES[name.startswith(_PREFIXES[1])]) :]
     settings = {variable.removeprefix(_PREFIXES[0]): variable for variable in variables}
-    ending = [setting for setting in settings if setting.endswith(f"_{rest}")]
-    nearest = min(ending, key=len, default=None) or _nearest(rest, settings)
-    return settings[nearest] if nearest else None
+    for name, value in environ.items():
+        prefix = next((prefix for prefix in _PREFIXES if name.upper().startswith(prefix)), "")
+        is_of_service = re.fullmatch(_OF_A_SERVICE, name) or (name.endswith("_PORT") and re.fullmatch(_ADDRESS, value))
+        if not prefix or name in variables or is_of_service:
+            continue
+        # The setting with the same ending, else with the most similar name; the common prefix does not count.
+        rest = name.upper().removeprefix(prefix)
+        ending = [setting for setting in settings if setting.endswith(f"_{rest}")]
+        nearest = min(ending, key=len, default=None) or _nearest(rest, settings)
+        hint = f" Do you mean {settings[nearest]}?" if nearest else ""
+        errors.warn_once(f"setting {name}", f"{name} is no setting of agent_otel and has no effect.{hint}")
 
 
 def _nearest(name: str, candidates: Collection[str]) -> str | None:
@@ -77,49 +71,7 @@ def needs(values: Mapping[str, Any], needed: Mapping[str, tuple[str, ...]]) -> N
             errors.warn_once(f"setting {variable} alone", f"{variable} has no effect without {' or '.join(others)}")
 
 
-def corrections(chosen: Mapping[str, Any], explicit: Collection[str]) -> dict[str, Any]:
-    """Return new values of fields that contradict others; ``explicit`` are the fields that the user set."""
-    found: dict[str, Any] = {}
-    warn, near = chosen["payload_warn_ratio"], chosen["payload_near_ratio"]
-    if warn > near:
-        found["payload_warn_ratio"] = near
-        if "payload_warn_ratio" in explicit:
-            _contradicts(
-                "AGENT_OTEL_PAYLOAD_WARN_RATIO",
-                f"{warn:g} is above AGENT_OTEL_PAYLOAD_NEAR_RATIO, {near:g}; using {near:g} for both",
-            )
-    if chosen["metrics"] == "off" and chosen["prometheus_port"] is not None:
-        found["prometheus_port"] = None
-        _contradicts(
-            "AGENT_OTEL_PROMETHEUS_PORT",
-            f"{chosen['prometheus_port']} is not served, because AGENT_OTEL_METRICS is off",
-        )
-    ceiling = chosen["result_ceiling_bytes"]
-    if chosen["claim_check"] and ceiling and chosen["claim_check_bytes"] > ceiling:
-        found["claim_check_bytes"] = ceiling
-        if "claim_check_bytes" in explicit:
-            _contradicts(
-                "AGENT_OTEL_CLAIM_CHECK_BYTES",
-                f"{chosen['claim_check_bytes']} is above AGENT_OTEL_RESULT_CEILING_BYTES, {ceiling}; using {ceiling} "
-                "for both",
-            )
-    above, target = chosen["summarize_above_tokens"], chosen["summarize_target_tokens"]
-    if above and target and target >= above:
-        found["summarize_target_tokens"] = None
-        _contradicts(
-            "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS",
-            f"{target} is no less than AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS, {above}; using {above // 2}",
-        )
-    if chosen["caps"]:
-        _runtimes({runtime for runtime, _, _ in chosen["caps"]})
-    return found
-
-
-def _contradicts(variable: str, message: str) -> None:
-    errors.warn_once(f"setting {variable} against another", f"{variable}={message}")
-
-
-def _runtimes(configured: Collection[str]) -> None:
+def runtimes(configured: Collection[str]) -> None:
     """Warn of caps for unknown runtimes, and suggest a similar name; a program may report its own runtimes."""
     from agent_otel.caps import payload_caps  # noqa: PLC0415 - needed only with caps
 
@@ -135,89 +87,83 @@ def _runtimes(configured: Collection[str]) -> None:
         )
 
 
+def _without_effect(key: str, variables: str, text: str, level: int = logging.WARNING) -> None:
+    """Warn once that settings have no effect on a part of the program, unless none of them is set."""
+    if variables:
+        errors.warn_once(key, f"{variables}: {text}", level=level)
+
+
+def _framework(adapter: str) -> str:
+    return adapter.rpartition(".")[2]
+
+
 def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
     """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
-    names = in_use(chosen, remedies)
-    if not names:
-        return
-    framework = adapter.rpartition(".")[2]
-    errors.warn_once(
-        f"remedies in {adapter}",
-        f"{names}: without effect on calls through {framework}, in this version of it or of "
-        "agent_otel; they go on whole and unlimited.",
-    )
+    text = f"without effect on calls through {_framework(adapter)}, in this version of it or of agent_otel"
+    _without_effect(f"remedies in {adapter}", in_use(chosen, remedies), f"{text}; they go on whole and unlimited.")
 
 
 def cannot_act_in_workflows(chosen: DataclassInstance, adapter: str) -> None:
     """Warn once that remedies do not act on the tool calls that a durable workflow makes in its own code."""
-    framework, names = adapter.rpartition(".")[2], in_use(chosen, (*ON_RESULTS, *QUEUE, "tool_policy"))
-    errors.warn_once(
+    _without_effect(
         f"remedies in workflows of {adapter}",
-        f"{names}: without effect on tool calls through {framework} in the code of a durable workflow, which runs "
+        in_use(chosen, (*ON_RESULTS, *QUEUE, "tool_policy")),
+        f"without effect on tool calls through {_framework(adapter)} in the code of a durable workflow, which runs "
         "again at each replay; they run, and their results go on whole.",
-        level=logging.ERROR if in_use(chosen, ("tool_policy",)) else logging.WARNING,
+        logging.ERROR if in_use(chosen, ("tool_policy",)) else logging.WARNING,
     )
 
 
 def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
     """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
-    errors.warn_once(
+    _without_effect(
         "views of conversations at the provider",
-        f"{in_use(chosen, ON_REQUESTS)}: without effect on what the provider keeps of earlier requests "
-        "(previous_response_id, a conversation, a thread, cached content, a container), which is not sent again.",
+        in_use(chosen, ON_REQUESTS),
+        "without effect on what the provider keeps of earlier requests (previous_response_id, a conversation, a "
+        "thread, cached content, a container), which is not sent again.",
     )
 
 
 def cannot_trim_texts() -> None:
     """Warn once that results which an agent writes into texts are not trimmed."""
-    errors.warn_once(
+    _without_effect(
         "trimming of texts",
-        "AGENT_OTEL_TRIM_RESULTS: without effect on results that an agent writes into the texts of its messages "
-        "(Observation: ...), such as those of smolagents; they go on whole.",
+        "AGENT_OTEL_TRIM_RESULTS",
+        "without effect on results that an agent writes into the texts of its messages (Observation: ...), such as "
+        "those of smolagents; they go on whole.",
     )
 
 
 def cannot_summarize(adapter: str) -> None:
     """Warn once that long requests of a framework in use are not summarised."""
-    framework = adapter.rpartition(".")[2]
-    errors.warn_once(
-        f"summaries in {adapter}",
-        f"AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: without effect on requests through {framework}, in this version of it or "
-        "of agent_otel; they go on as they are.",
-    )
+    text = f"without effect on requests through {_framework(adapter)}, in this version of it or of agent_otel"
+    _without_effect(f"summaries in {adapter}", "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS", f"{text}; they go on as they are.")
 
 
 def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
     """Warn once that requests of a framework in use keep their tools when a limit is reached."""
-    framework = adapter.rpartition(".")[2]
-    errors.warn_once(
+    _without_effect(
         f"last request in {adapter}",
-        f"{in_use(chosen, OF_RUNS)}: calls above the limit are not run, but requests through {framework} cannot be "
-        "rewritten and keep their tools; the run ends when the model or the framework ends it.",
+        in_use(chosen, OF_RUNS),
+        f"calls above the limit are not run, but requests through {_framework(adapter)} cannot be rewritten and keep "
+        "their tools; the run ends when the model or the framework ends it.",
     )
 
 
 def cannot_act_around(chosen: DataclassInstance, tool: str) -> None:
     """Warn once that remedies do not act on the calls of a loop of the program's own; ``tool`` is one of its tools."""
-    names = in_use(chosen, ON_HANDLERS)
-    if not names:
-        return
-    errors.warn_once(
+    _without_effect(
         "remedies around handlers",
-        f"{names}: without effect on calls of {tool}, which only the requests to the model show. Decorate its function "
-        "with agent_otel.tool, or call it within agent_otel.tool_call.",
+        in_use(chosen, ON_HANDLERS),
+        f"without effect on calls of {tool}, which only the requests to the model show. Decorate its function with "
+        "agent_otel.tool, or call it within agent_otel.tool_call.",
     )
 
 
 def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], tool: str) -> None:
     """Warn once for a tool that is a generator: its items have gone on before their sum is known."""
-    names = in_use(chosen, remedies)
-    if not names:
-        return
-    errors.warn_once(
-        f"remedies on items of {tool}",
-        f"{names}: without effect on {tool}, which is a generator; its items go on whole and unlimited.",
-    )
+    text = f"without effect on {tool}, which is a generator; its items go on whole and unlimited."
+    _without_effect(f"remedies on items of {tool}", in_use(chosen, remedies), text)
 
 
 def in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
@@ -12,8 +12,9 @@ from agent_otel._internal.patterns import pattern
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
+_T = TypeVar("_T")
 #: Boundaries of ``caps.toml``: the payloads of an activity or a workflow, and what contains them.
 BOUNDARIES: Final = (
     "activity_input",
@@ -41,7 +42,7 @@ _TAKEN: Final = frozenset(
     )
 )
 _MOST_LABELS: Final = 5  # each multiplies the series
-_LONGEST_SECONDS: Final = 10 * 365 * 86_400
+_LONGEST_SECONDS: Final = 10 * 365 * 86_400 - 1
 _SIZE: Final = pattern(r"(\d+(?:\.\d+)?)\s*([a-zA-Z]*)", re.ASCII)
 # Kubernetes' units: k is 1000, Ki is 1024. A trailing B and upper or lower case make no difference.
 _UNITS: Final = {"": 1, "b": 1} | {
@@ -59,6 +60,16 @@ class Kind(NamedTuple):
     parse: Callable[[str], Any]
     is_secret: bool = False
 
+    def __call__(
+        self, variable: str, default: object, meaning: str, *, needs: tuple[str, ...] = (), narrows: str | None = None
+    ) -> Any:
+        """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set.
+
+        ``narrows`` is a field that permits what this setting restricts: a text that is not understood switches it off.
+        """
+        metadata = {"variable": variable, "kind": self, "meaning": meaning, "needs": needs, "narrows": narrows}
+        return field(default=default, repr=not self.is_secret, metadata=metadata)
+
 
 class Secret(str):
     """A text that ``repr`` hides, in the settings' own repr and in the frames' variables of a crash report."""
@@ -69,9 +80,14 @@ class Secret(str):
         return f"<{type(self).__name__}>"
 
 
+def _parts(text: str) -> list[str]:
+    """Return the parts of a comma-separated list."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
 def keys_of(text: str) -> list[Secret]:
     """Return the keys of a comma-separated list; the first one is used for writing."""
-    return [Secret(key.strip()) for key in text.split(",") if key.strip()]
+    return list(map(Secret, _parts(text)))
 
 
 def _key(text: str) -> Secret:
@@ -116,17 +132,11 @@ def _shown_keys(text: str) -> frozenset[str] | bool:
     try:
         return _switch(text)
     except errors.ours(ValueError):
-        return frozenset(key.strip() for key in text.split(",") if key.strip())
-
-
-def _port(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:  # noqa: PLR2004 - TCP ports
-        raise ValueError("a TCP port from 1 to 65535")
-    return int(text)
+        return frozenset(_parts(text))
 
 
 def _names(text: str) -> frozenset[str]:
-    return frozenset(name.strip().lower() for name in text.split(",") if name.strip())
+    return frozenset(_parts(text.lower()))
 
 
 def _some_names(text: str) -> frozenset[str]:
@@ -134,13 +144,6 @@ def _some_names(text: str) -> frozenset[str]:
     if not names:
         raise ValueError("one name or more")
     return names
-
-
-def _ratio(text: str) -> float:
-    ratio = errors.attempt(float, text, default=0.0)
-    if not 0 < ratio <= 1:
-        raise ValueError("a ratio above 0 and at most 1, such as 0.8")
-    return ratio
 
 
 def _pattern(text: str) -> str:
@@ -151,30 +154,30 @@ def _pattern(text: str) -> str:
     return text
 
 
-def _count(text: str) -> int:
-    if re.fullmatch(r"[0-9]{1,9}", text) is None or not int(text):
-        raise ValueError("a whole number above 0")
-    return int(text)
+def _number(convert: type[int | float], pattern: str, most: float, wanted: str) -> Callable[[str], Any]:
+    """Return the parser of a number above 0."""
+
+    def parse(text: str) -> int | float:
+        number = errors.attempt(convert, text, default=0) if re.fullmatch(pattern, text) else 0
+        if not 0 < number <= most:
+            raise ValueError(wanted)
+        return number
+
+    return parse
 
 
-def _seconds(text: str) -> float:
-    if re.fullmatch(r"\d+(\.\d+)?", text) is None or not 0 < float(text) < _LONGEST_SECONDS:
-        raise ValueError("a number of seconds above 0, such as 0.25 or 86400")
-    return float(text)
+def _entries(variable: str, text: str, parse: Callable[[str], _T]) -> Iterator[_T]:
+    """Yield the entries of a comma-separated list; warn of a bad one, so that the other entries still apply."""
+    for entry in _parts(text):
+        try:
+            yield parse(entry)
+        except errors.ours(ValueError) as error:  # noqa: PERF203 - in the loop: the next entry may be good
+            errors.warn_once(f"setting {variable} {entry}", f"{variable}: {entry!r} is not {error}; left out")
 
 
 def _caps(text: str) -> frozenset[tuple[str, str, int]]:
-    caps = filter(None, (_usable_cap(entry.strip()) for entry in text.split(",") if entry.strip()))
+    caps = _entries("AGENT_OTEL_CAPS", text, _cap)
     return frozenset({(runtime, boundary): (runtime, boundary, size) for runtime, boundary, size in caps}.values())
-
-
-def _usable_cap(entry: str) -> tuple[str, str, int] | None:
-    """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
-    try:
-        return _cap(entry)
-    except errors.ours(ValueError) as error:
-        errors.warn_once(f"setting AGENT_OTEL_CAPS {entry}", f"AGENT_OTEL_CAPS: {entry!r} is not {error}; left out")
-        return None
 
 
 def _cap(entry: str) -> tuple[str, str, int]:
@@ -188,7 +191,7 @@ def _cap(entry: str) -> tuple[str, str, int]:
 
 
 def _labels(text: str) -> tuple[tuple[str, str | None], ...]:
-    labels = [part.strip().partition("=") for part in text.split(",") if part.strip()]
+    labels = [part.partition("=") for part in _parts(text)]
     for name, _, _ in labels:
         if re.fullmatch(r"[a-zA-Z][a-zA-Z0-9_.]*", name) is None:
             raise ValueError("names of letters, digits, _ and ., each with =value where it is fixed")
@@ -202,19 +205,15 @@ def _labels(text: str) -> tuple[tuple[str, str | None], ...]:
 
 
 def _windows(text: str) -> frozenset[tuple[str, int]]:
-    windows = filter(None, (_usable_window(entry.strip()) for entry in text.split(",") if entry.strip()))
-    return frozenset(dict(windows).items())
+    return frozenset(dict(_entries("AGENT_OTEL_CONTEXT_WINDOWS", text, _window)).items())
 
 
-def _usable_window(entry: str) -> tuple[str, int] | None:
-    """Parse one entry; return None with a warning for a bad one, so that the other entries still apply."""
+def _window(entry: str) -> tuple[str, int]:
     model, _, tokens = (word.strip() for word in entry.rpartition("="))
     window = errors.attempt(_limit, tokens)
-    if model and window:
-        return model, window
-    variable, example = "AGENT_OTEL_CONTEXT_WINDOWS", "`model=tokens`, such as my-model=128000 or my-model=128k"
-    errors.warn_once(f"setting {variable} {entry}", f"{variable}: {entry!r} is not {example}; left out")
-    return None
+    if not model or not window:
+        raise ValueError("`model=tokens`, such as my-model=128000 or my-model=128k")
+    return model, window
 
 
 def _function(text: str) -> str:
@@ -249,7 +248,7 @@ SIZE: Final = Kind("size", _size)
 LIMIT: Final = Kind("size above 0", _limit)
 SWITCH: Final = Kind("switch", _switch)
 SHOWN_KEYS: Final = Kind("switch, or keys, comma separated", _shown_keys)
-RATIO: Final = Kind("ratio", _ratio)
+RATIO: Final = Kind("ratio", _number(float, ".*", 1, "a ratio above 0 and at most 1, such as 0.8"))
 TEXT: Final = Kind("text", str)
 KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)
 KEYS: Final = Kind("keys of 16 bytes or more, comma separated", _keys, is_secret=True)
@@ -260,9 +259,12 @@ STORE: Final = Kind(
     is_secret=True,
 )
 CEILING: Final = Kind("size above 0, or `auto`", _ceiling)
-COUNT: Final = Kind("number", _count)
-SECONDS: Final = Kind("seconds", _seconds)
-PORT: Final = Kind("port", _port)
+COUNT: Final = Kind("number", _number(int, "[0-9]{1,9}", LARGEST_BYTES, "a whole number above 0"))
+SECONDS: Final = Kind(
+    "seconds",
+    _number(float, r"\d+(\.\d+)?", _LONGEST_SECONDS, "a number of seconds above 0, such as 0.25 or 86400"),
+)
+PORT: Final = Kind("port", _number(int, r"\d+", 65535, "a TCP port from 1 to 65535"))
 PATTERN: Final = Kind("regular expression", _pattern)
 NAMES: Final = Kind("names, comma separated", _names)
 SOME_NAMES: Final = Kind("names, comma separated", _some_names)
@@ -271,23 +273,6 @@ FUNCTION: Final = Kind("`module:function`", _function)
 WINDOWS: Final = Kind("`model=tokens`, comma separated", _windows)
 LABELS: Final = Kind("`name` or `name=value`, comma separated", _labels)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
-
-
-def setting(  # noqa: PLR0913 - the columns of the table
-    variable: str,
-    kind: Kind,
-    default: object,
-    meaning: str,
-    *,
-    needs: tuple[str, ...] = (),
-    narrows: str | None = None,
-) -> Any:
-    """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set.
-
-    ``narrows`` is a field that permits what this setting restricts: a text that is not understood switches it off.
-    """
-    metadata = {"variable": variable, "kind": kind, "meaning": meaning, "needs": needs, "narrows": narrows}
-    return field(default=default, repr=not kind.is_secret, metadata=metadata)
 
 
 def shown(value: object) -> str:

@@ -33,10 +33,23 @@ def _nothing_said_yet() -> Iterator[None]:
 
 
 def test_an_empty_environment_gives_the_defaults() -> None:
-    none: frozenset[str] = frozenset()
-    assert Settings(
-        "auto", "auto", None, "127.0.0.1", True, none, False, 16000, True, "", 64, False, False
-    ) == settings.load({})
+    firsts: tuple[object, ...] = (
+        "auto",
+        "auto",
+        None,
+        "127.0.0.1",
+        True,
+        frozenset(),
+        False,
+        16000,
+        True,
+        "",
+        64,
+        False,
+        False,
+    )
+    names = [item.name for item in fields(Settings)]
+    assert Settings(**dict(zip(names, firsts, strict=False))) == settings.load({})
 
 
 @each_row(
@@ -134,7 +147,7 @@ def test_content_whose_limits_are_not_understood_is_not_captured(
 
 
 def test_settings_are_values_that_show_no_secret() -> None:
-    chosen = Settings("own", sdk=False, claim_check="memory:", claim_check_key="a secret of 16 bytes")
+    chosen = Settings(spans="own", sdk=False, claim_check="memory:", claim_check_key="a secret of 16 bytes")
 
     assert ("own", False, "auto") == (chosen.spans, chosen.sdk, chosen.metrics)
     assert {chosen} == {
@@ -148,10 +161,10 @@ def test_settings_are_values_that_show_no_secret() -> None:
         chosen.sdk = True  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("values", "named"), [((), {"spam": 1}), (("auto",) * 1_000, {})])
-def test_a_setting_that_there_is_not_is_an_error(values: tuple[str, ...], named: dict[str, int]) -> None:
+@pytest.mark.parametrize("named", [{"spam": 1}, {"spans": "own", "spam": 1}])
+def test_a_setting_that_there_is_not_is_an_error(named: dict[str, object]) -> None:
     with pytest.raises(TypeError):
-        Settings(*values, **named)
+        Settings(**named)
 
 
 def test_every_setting_says_what_it_means() -> None:
