@@ -31,8 +31,8 @@ def activate() -> None:
     env.active = True
     try:
         # Nothing is imported while the switch is off.
-        from agent_otel._bootstrap import import_hook, trigger_modules  # noqa: PLC0415
-        from agent_otel._internal import fork  # noqa: F401, PLC0415 - registers the fork hooks
+        from agent_otel._bootstrap import import_hook  # noqa: PLC0415
+        from agent_otel._internal import fork, trigger_modules  # noqa: F401, PLC0415 - fork registers its hooks
 
         if "agent_otel.core.switches" in sys.modules:  # deactivated before
             from agent_otel.core import switches  # noqa: PLC0415

@@ -7,7 +7,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING
 
-from agent_otel._bootstrap.trigger_modules import watched
+from agent_otel._internal.trigger_modules import watched
 from tests import environments, integration_table
 from tests.environments import ROOT
 

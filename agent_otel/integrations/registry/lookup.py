@@ -1,7 +1,7 @@
 """The look-up of entries: which module applies which integrations, and which one checks a version.
 
 It is imported when the first module is imported that an entry names; interpreter start reads the names alone, from
-`agent_otel._bootstrap.trigger_modules`. An adapter is loaded when its framework is.
+`agent_otel._internal.trigger_modules`. An adapter is loaded when its framework is.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ def _imports(path: Path) -> Iterator[str]:
 
 
 _TABLE = tuple(f"integrations/registry/{name}.py" for name in ("lookup", "entries", "table"))
-_START = tuple(f"_bootstrap/{name}.py" for name in ("startup", "import_hook", "trigger_modules", "sigterm"))
-_INTERNAL = tuple(f"_internal/{name}.py" for name in ("env", "fork"))
+_START = tuple(f"_bootstrap/{name}.py" for name in ("startup", "import_hook", "sigterm"))
+_INTERNAL = tuple(f"_internal/{name}.py" for name in ("env", "fork", "trigger_modules"))
 
 
 @pytest.mark.parametrize("name", [*_START, *_INTERNAL, *_TABLE, "auto.py"])

@@ -49,7 +49,7 @@ def test_on_loads_nothing_but_our_own_and_the_standard_library(installed: Enviro
 
     assert "" == complaints
     assert {"asyncio", "importlib.metadata", "inspect", "json", "logging", "threading", "typing"}.isdisjoint(gained)
-    assert {"agent_otel._bootstrap.import_hook", "agent_otel._bootstrap.trigger_modules"} <= gained
+    assert {"agent_otel._bootstrap.import_hook", "agent_otel._internal.trigger_modules"} <= gained
     assert not {name for name in gained if name.startswith("agent_otel.integrations")}
     foreign = "import sys; print(*[name for name in sys.argv[1:] if name.split('.')[0] not in sys.stdlib_module_names])"
     named = installed.run(foreign, *gained).stdout.split()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel._bootstrap.trigger_modules import watched
+from agent_otel._internal.trigger_modules import watched
 from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
 from tests.rows import each_row
