@@ -161,7 +161,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C90
         return wrapper(target, None, args, kwargs)
 
     if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-        from agent_otel.integrations.stand_ins import Proxy  # noqa: PLC0415 - only here is a proxy needed
+        from agent_otel.integrations.wrap import Proxy  # noqa: PLC0415 - only here is a proxy needed
 
         return Proxy(target, call)
     return call
@@ -184,12 +184,12 @@ class _Core(NamedTuple):
 def _core() -> _Core | None:
     try:
         from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
-        from agent_otel.integrations import preload, wrappers  # noqa: PLC0415
+        from agent_otel.integrations import preload, wrap  # noqa: PLC0415
     except errors.ours(Exception):  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return _Core(handler, step_handler, wrappers, named_execution)
+    return _Core(handler, step_handler, wrap, named_execution)
 
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:

@@ -299,8 +299,8 @@ def streams() -> list[Row]:
 
     from agent_otel.core.model_request import ModelVisit
     from agent_otel.core.types import ModelRequest
-    from agent_otel.integrations.generators import watched
     from agent_otel.integrations.model_sdks import openai
+    from agent_otel.integrations.wrap import watched
     from agent_otel.telemetry.setup import telemetry
 
     delta = SimpleNamespace(content="word", function_call=None, refusal=None, role=None, tool_calls=None)

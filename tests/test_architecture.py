@@ -163,7 +163,6 @@ FEW = 3
 LARGE_FOLDERS = {
     "agent_otel.cli": 26,
     "agent_otel.core": 51,
-    "agent_otel.integrations": 16,
     "agent_otel.integrations.frameworks": 24,
     "agent_otel.integrations.model_sdks": 20,
     "agent_otel.integrations.runtimes": 16,
@@ -174,8 +173,6 @@ ALONE = {
     "agent_otel.cli.metrics",
     "agent_otel.cli.run",
     "agent_otel.core.field_words",
-    "agent_otel.integrations.runs",
-    "agent_otel.integrations.summaries",
     "agent_otel.remedies.claim_check.stores.folders",
     "agent_otel.remedies.claim_check.threads",
     "agent_otel.remedies.claim_check.view_size",

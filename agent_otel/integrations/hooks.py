@@ -1,19 +1,21 @@
-"""Functions that an adapter runs beside a wrapped one: before and after it, in its place, or in its threads."""
+"""Functions that an adapter runs beside a wrapped one: before and after it, or in its place."""
 
 from __future__ import annotations
 
-import contextvars
-import functools
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from agent_otel._internal import errors
-from agent_otel.core import switches
-from agent_otel.core.types import Invocation, ToolReader
+from agent_otel.core.types import LEFT_ALONE, Invocation, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core import handler
 
     Wrapper = Callable[[Callable[..., Any], Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -94,6 +96,11 @@ class Hook(NamedTuple):
     within: Within[Any] | Flag | None = None
 
 
+def after(function: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
+    """Return the hook of a function that runs after a wrapped one; nothing runs before."""
+    return Hook(after=function)
+
+
 class Door(NamedTuple):
     """A function of this package that enters a wrapped function of a tool call in its own way.
 
@@ -104,7 +111,7 @@ class Door(NamedTuple):
 
 
 class Passing(NamedTuple):
-    """An async function of this package that calls a wrapped one, async too, and returns what the framework hands on.
+    """A function of this package that calls a wrapped one, and returns what the framework hands on; async or not as it.
 
     It gets the wrapped function and the call. It raises nothing of its own.
     """
@@ -112,14 +119,11 @@ class Passing(NamedTuple):
     run: Callable[[Callable[..., Any], Invocation], Any]
 
 
-class Injecting(NamedTuple):
-    """A sync function of this package that calls a wrapped one, with the arguments that a policy injects.
+class Injecting(Passing):
+    """One that passes on the arguments that a policy injects, where callbacks have seen the arguments already.
 
-    It stands where the framework's own callbacks have seen the arguments already. It is wrapped only while a policy is
-    set. It gets the wrapped function and the call.
+    It is wrapped only while a policy is set.
     """
-
-    run: Callable[[Callable[..., Any], Invocation], Any]
 
 
 class Revising(NamedTuple):
@@ -129,14 +133,6 @@ class Revising(NamedTuple):
     """
 
     run: Callable[[Invocation, Any], Any]
-
-
-class InThread:
-    """A marker for a function that returns a decorator, whose decorated function runs in a thread of its own.
-
-    The wrapper passes the context of the decoration on to that thread, so that tool calls there belong to the agent's
-    run.
-    """
 
 
 class Family(NamedTuple):
@@ -232,22 +228,18 @@ def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> 
     return invocation.state is not None
 
 
-def passing(hook: Passing) -> Wrapper:
+def passing(hook: Passing, *, is_async: bool) -> Wrapper:
     """Return the wrapper that lets a function call the wrapped one."""
 
-    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    async def wrapper_async(
+        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         return await hook.run(wrapped, Invocation(instance, args, kwargs))
-
-    return wrapper
-
-
-def injecting(hook: Injecting) -> Wrapper:
-    """Return the wrapper that lets a sync function call the wrapped one."""
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return hook.run(wrapped, Invocation(instance, args, kwargs))
 
-    return wrapper
+    return wrapper_async if is_async else wrapper
 
 
 def revising(hook: Revising) -> Wrapper:
@@ -264,21 +256,82 @@ def revising(hook: Revising) -> Wrapper:
     return wrapper
 
 
-def in_thread(_: InThread) -> Wrapper:
-    """Return the wrapper that passes the context on to the decorated function's thread."""
+# --- visits of tool calls ---------------------------------------------------------------------------------------------
 
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ARG001 - the signature of wrappers
-        decorate = wrapped(*args, **kwargs)
-        return functools.partial(_decorate_in_context, decorate) if switches.enabled else decorate
-
-    return wrapper
+# A `Door` may return one of these around the visit that the core has made.
 
 
-def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., Any]) -> Any:
-    here = contextvars.copy_context()
+class Place(Protocol):
+    """The place where a function leaves its result."""
 
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        return here.copy().run(function, *args, **kwargs)
+    def get(self) -> Any:
+        """Return the result."""
 
-    return decorate(run)
+    def put(self, result: Any) -> None:
+        """Leave the replacement of the result."""
+
+    def leave(self) -> None:
+        """Undo the changes of the visit, at its end."""
+
+
+class AroundVisit:
+    """A wrapper of a tool call's visit, for a function that returns something other than the result."""
+
+    __slots__ = ("_visit",)
+
+    def __init__(self, visit: handler.Visit | handler.Unrecorded) -> None:
+        self._visit = visit
+
+    def __enter__(self) -> Self:
+        self._visit.__enter__()
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._visit, name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._leave()
+        self._visit.__exit__(kind, error, traceback)
+
+    def close(self) -> None:
+        """Complete an ``__exit__`` that an interrupt has ended."""
+        self._leave()
+        self._visit.close()
+
+    def _leave(self) -> None:
+        """Undo the changes of the visit, at its end."""
+
+
+class LeftVisit(AroundVisit):
+    """The visit of a function that leaves its result in a place."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: Place, visit: handler.Visit | handler.Unrecorded) -> None:
+        super().__init__(visit)
+        self._place = place
+
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
+        skipped = await self._visit.askipped(invocation)
+        if skipped is LEFT_ALONE:
+            return LEFT_ALONE
+        self._place.put(skipped)
+        return None
+
+    @errors.guarded("left_result")
+    def returned(self, _: Any) -> None:
+        """Read the result that the function has left."""
+        self._visit.returned(self._place.get())
+
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
+        """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
+        with errors.reported("left_result"):
+            self._place.put(await self._visit.aremedied(self._place.get(), invocation))
+        return value
+
+    @errors.guarded("left_result")
+    def _leave(self) -> None:
+        self._place.leave()

@@ -15,9 +15,9 @@ import wrapt
 from agent_otel import settings
 from agent_otel._internal import env, errors
 from agent_otel.core import handler, switches
-from agent_otel.integrations import preload, versions, wrappers
+from agent_otel.integrations import preload, versions, wrap
 from agent_otel.integrations.hooks import Family, Injecting
-from agent_otel.integrations.stand_ins import stand_in
+from agent_otel.integrations.wrap import stand_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -103,7 +103,7 @@ def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
     return None if value is None else (parent, attribute, value)
 
 
-def _wrap(module: ModuleType, target: str, reader: Family | wrappers.Measured) -> None:
+def _wrap(module: ModuleType, target: str, reader: Family | wrap.Measured) -> None:
     found = _find(module, target)
     if found is None or not (handler.injects() or not isinstance(reader, Injecting)):
         return
@@ -125,7 +125,7 @@ def _captured(parent: Any, attribute: str, original: Any) -> Iterator[tuple[type
 
 
 def _wrap_found(
-    parent: Any, attribute: str, original: Any, reader: Family | wrappers.Measured, *, keeps: bool = True
+    parent: Any, attribute: str, original: Any, reader: Family | wrap.Measured, *, keeps: bool = True
 ) -> None:
     if getattr(original, _MARK, False):
         return
@@ -133,7 +133,7 @@ def _wrap_found(
     if other is not None:
         original = other.__wrapped__
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
-    wrapper = _family(reader) if isinstance(reader, Family) else wrappers.wrapper_for(reader, plain)
+    wrapper = _family(reader) if isinstance(reader, Family) else wrap.wrapper_for(reader, plain)
     wrapped = stand_in(original, wrapper, parent, attribute)
     setattr(wrapped.__func__ if type(wrapped) is MethodType else wrapped, _MARK, True)
     if other is not None:

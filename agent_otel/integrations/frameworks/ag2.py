@@ -27,7 +27,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Revising
-from agent_otel.integrations.reader_functions import raises, raises_within
+from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -72,7 +72,8 @@ async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
             _agent.reset(token)
 
 
-def _scope(invocation: Invocation, scope: Any) -> Any:
+@Revising
+def scope(invocation: Invocation, scope: Any) -> Any:
     return _named(scope, text(invocation.instance.name))
 
 
@@ -149,13 +150,10 @@ tool = ToolReader(
     inject=_inject,
 )
 execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, tool, is_control_flow=_is_control_flow)
-scope = Revising(_scope)
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read a turn of an agent; the stream keeps the messages of all turns."""
     stream = getattr(getattr(invocation.kwargs.get("context"), "stream", None), "id", None)
     return AgentRun(text(invocation.instance.name), identity(stream))
-
-
-agent_run = RunReader(_run)

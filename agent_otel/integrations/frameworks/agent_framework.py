@@ -27,10 +27,10 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.generators import closing
 from agent_otel.integrations.hooks import Revising
-from agent_otel.integrations.reader_functions import inject_into, raises
+from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.wrap import closing
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
@@ -81,7 +81,8 @@ async def _awaited(running: Any, name: str | None) -> Any:
         return await running
 
 
-def _naming(invocation: Invocation, running: Any) -> Any:
+@Revising
+def naming(invocation: Invocation, running: Any) -> Any:
     """Put the agent's name around a run, or around the steps of the stream in which it goes on."""
     name = text(getattr(invocation.instance, "name", None))
     if is_named(running, "ResponseStream"):
@@ -170,7 +171,6 @@ invoke = ToolReader(
 auto_invoke = ToolReader(
     HANDED_BACK, _auto_call, _handed_back, invoke, is_control_flow=_is_control_flow, replace=_replace_handed_back
 )
-naming = Revising(_naming)
 
 
 def _traces(instance: Any) -> bool:

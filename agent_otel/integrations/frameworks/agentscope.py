@@ -24,7 +24,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -95,7 +95,8 @@ def _flag(result: Any) -> str | None:
     return TOOL_ERROR if text(result.state) in _FAILED else None
 
 
-def _saved(invocation: Invocation) -> None:
+@Hook
+def saving(invocation: Invocation) -> None:
     for block in listed(invocation.arg(0, "blocks")):
         if is_named(block, "ToolResultBlock"):
             said = text(block.output)  # a text alone is the framework's own, about a call that it does not make
@@ -104,7 +105,8 @@ def _saved(invocation: Invocation) -> None:
             handler.handing_back(ToolResult(value, None, _flag(block), said is not None, is_refused))
 
 
-def _called(_: Invocation, __: Any, error: BaseException | None) -> None:
+@after
+def calling(_: Invocation, __: Any, error: BaseException | None) -> None:
     """Record a tool's exception, before the framework makes a text of it."""
     if error is not None:
         handler.handler_raised(error, tool)
@@ -140,8 +142,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 tool = ToolReader(PRODUCED, _call, _result, events=True, replace=_replace, parameters=_parameters, inject=_inject)
 execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool, events=True)
-calling = Hook(lambda _: True, _called)
-saving = Hook(_saved)
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -29,9 +29,8 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations import stores
 from agent_otel.integrations.frameworks.offloaders import of_agno
-from agent_otel.integrations.hooks import Door, Hook, Injecting
-from agent_otel.integrations.left_results import AroundVisit
-from agent_otel.integrations.reader_functions import raises, raises_within
+from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after
+from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -155,7 +154,8 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
         call.arguments = {name: value for name, value in call.arguments.items() if name not in values}
 
 
-def _build(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Injecting
+def building(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     return {**wrapped(*invocation.args, **invocation.kwargs), **(handler.injected() or {})}
 
 
@@ -233,12 +233,14 @@ class _Visit(AroundVisit):
             _logged.set(self._around)
 
 
-def _enter(invocation: Invocation) -> _Visit | None:
+@Door
+def execute(invocation: Invocation) -> _Visit | None:
     visit = handler.enter_tool(_execute, invocation)
     return None if visit is None else _Visit(invocation.instance, visit)
 
 
-def _log(invocation: Invocation) -> None:
+@Hook
+def logged(invocation: Invocation) -> None:
     logged, error = _logged.get(), invocation.arg(0, "msg")
     if logged is not None and issubclass(type(error), BaseException) and not _is_of_a_hook(error):
         logged.append(error)
@@ -256,7 +258,8 @@ def _abandon(key: int) -> None:
         collected.run(visit.abandon)
 
 
-def _message(invocation: Invocation) -> None:
+@Hook
+def message(invocation: Invocation) -> None:
     visit = _drained.pop(id(invocation.arg(0, "function_call")), None)
     if visit is None:
         return
@@ -268,17 +271,13 @@ def _message(invocation: Invocation) -> None:
         raise end
 
 
-execute = Door(_enter)
-logged = Hook(_log)
-building = Injecting(_build)
-message = Hook(_message)
-
 # Ids of agno's tool calls in model requests. The framework keeps the id of the item where OpenAI's Responses go by
 # the id of the call, and writes other ids for a provider that does not take those of the model which asked for the
 # calls.
 
 
-def _reformatted(invocation: Invocation, sent: Any, _: BaseException | None) -> None:
+@after
+def reformatted(invocation: Invocation, sent: Any, _: BaseException | None) -> None:
     goes_by_call = text(invocation.arg(1, "provider")) == "openai_responses"
     for kept, written in zip(listed(invocation.arg(0, "messages")), listed(sent), strict=False):
         for call, renamed in zip(_calls(kept), _calls(written), strict=False):
@@ -290,7 +289,6 @@ def _calls(message: Any) -> list[dict[str, Any]]:
     return [fields(call) for call in listed(fields(message).get("tool_calls"))]
 
 
-reformatted = Hook(after=_reformatted)
 # Make a span of each run.
 _ALSO_TRACED_BY = (
     "openinference.instrumentation.agno:AgnoInstrumentor",
@@ -342,12 +340,14 @@ def _parts(run: Any) -> dict[str, Any]:
     return {name: known.get(name) for name in ("messages", "tools", "content")}
 
 
-def _rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
+@after
+def rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
     for _, data in listed(rows) if error is None else ():
         stores.add(data, is_read=True)
 
 
-def _runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
+@after
+def runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
     """Add the bytes of runs that come from `json.loads`, and were written as `json.dumps` writes by default."""
     for run in listed(runs) if error is None and stores.is_reading() else ():
         stores.add(json.dumps(run), is_read=True)
@@ -356,5 +356,3 @@ def _runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
 saved = Hook(stores.begin, _saved, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
 encoded = Hook(after=stores.add_returned)
-rows = Hook(after=_rows)
-runs = Hook(after=_runs)

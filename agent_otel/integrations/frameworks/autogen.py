@@ -25,7 +25,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.reader_functions import raises_within
+from agent_otel.integrations.readers import raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -157,13 +157,15 @@ run = ToolReader(
 execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, run, replace=_replace_handed_back)
 
 
-def _methods(tool: Any) -> Iterable[tuple[type, str, ToolReader]]:
+@Family
+def tools(tool: Any) -> Iterable[tuple[type, str, ToolReader]]:
     yield type(tool), "run", run
     if hasattr(type(tool), "run_stream"):
         yield type(tool), "run_stream", run
 
 
-def _calls(agent: Any) -> Iterable[tuple[type, str, ToolReader]]:
+@Family
+def workbenches(agent: Any) -> Iterable[tuple[type, str, ToolReader]]:
     """Yield the functions of an assistant's workbenches that do not call a tool's own."""
     for workbench in listed(fields(agent).get("_workbench")):
         if not is_named(workbench, "StaticWorkbench"):
@@ -180,19 +182,15 @@ def _validated(_: Invocation, __: Any, error: BaseException | None) -> None:
         handler.handler_raised(error, run)
 
 
-tools = Family(_methods)
-workbenches = Family(_calls)
 validating = Hook(_validates, _validated, within=_call_id)
 
 
-def _agent_run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read an agent's run; the framework opens a span for each itself."""
     return AgentRun(text(invocation.instance.name), traces=True)
 
 
-def _team_run(invocation: Invocation) -> AgentRun:
+@RunReader
+def team_run(invocation: Invocation) -> AgentRun:
     return AgentRun(workflow=text(invocation.instance.name) or "")
-
-
-agent_run = RunReader(_agent_run)
-team_run = RunReader(_team_run)

@@ -19,7 +19,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.reader_functions import inject_into
+from agent_otel.integrations.readers import inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -134,8 +134,6 @@ action = ToolReader(
 act = ToolReader(HANDED_BACK, _act_call, _handed_back, action, is_awaited=True)
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     return AgentRun(conversation=text(getattr(invocation.instance, "session_id", None)))
-
-
-agent_run = RunReader(_run)

@@ -24,9 +24,9 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import wrappers
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import inject_by_name
+from agent_otel.integrations import wrap
+from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -96,7 +96,8 @@ def _nothing(_: Any) -> None:
     """Read no record of a call, which has the result as it was; `_remembered` reads what the agent keeps of it."""
 
 
-def _remembered(invocation: Invocation) -> None:
+@Hook
+def remembering(invocation: Invocation) -> None:
     message = invocation.arg(0, "message")
     if is_named(message, "FunctionCallingMessage") and message.tool_call_id is not None:
         handler.handing_back(ToolResult("[MASKED]") if message.mask_output is True else _result(message.result))
@@ -156,32 +157,27 @@ class _Later:
         return await self._function(**arguments)
 
 
-def _made(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@after
+def making(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     """Put the reader around the function that the toolkits leave at the one of a tool, which cannot be awaited."""
     given: Any = getattr(invocation.instance, "func", None)
     later = vars(given).get("async_call") if type(given) is FunctionType else None
     if error is None and type(later) is FunctionType:
-        given.async_call = wrappers.around(_Later(invocation.instance, later).call, tool)
+        given.async_call = wrap.around(_Later(invocation.instance, later).call, tool)
 
 
-making = Hook(after=_made)
 execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool)
 execute_streamed = ToolReader(HANDED_BACK, _streamed_call, _nothing, tool)
-remembering = Hook(_remembered)
 
 
-def _before_submit(invocation: Invocation) -> None:
+@Hook
+def submitting(invocation: Invocation) -> None:
     """Pass the context on, in which the tool's own spans and references to stored results belong to the run."""
     if switches.enabled:
         invocation.args = (contextvars.copy_context().run, *invocation.args)
 
 
-submitting = Hook(_before_submit)
-
-
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     agent = invocation.instance
     return AgentRun(text(agent.role_name), text(getattr(agent, "agent_id", None)))
-
-
-agent_run = RunReader(_run)

@@ -94,7 +94,8 @@ _asked: OrderedDict[str, RequestPart] = OrderedDict()
 _MOST_ASKED = 256
 
 
-def _parsing(invocation: Invocation) -> None:
+@Hook
+def parsing(invocation: Invocation) -> None:
     data = fields(invocation.arg(0, "data"))
     kind = text(data.get("type"))
     if kind not in {"assistant", "user"}:
@@ -119,7 +120,6 @@ def _ask(block: dict[str, Any]) -> None:
 
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)
-parsing = Hook(_parsing)
 
 
 def _run(_: Invocation) -> AgentRun:

@@ -37,7 +37,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import inject_by_name, replace_by_text
+from agent_otel.integrations.readers import inject_by_name, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
@@ -112,7 +112,8 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
     return ToolCall(name, invocation.arg(1, "function_args"), agent=getattr(agent, "role", None))
 
 
-def _failing(_: Invocation) -> None:
+@Hook
+def failing(_: Invocation) -> None:
     error, where = sys.exc_info()[1:]  # a function's, or that of a failed request, which a tool's own code may make
     if error is not None and where is not None and where.tb_frame.f_code.co_name == "_handle_tool_execution":
         handler.handler_raised(error, function)
@@ -210,7 +211,6 @@ invoke = ToolReader(
 )
 # None is the answer for a function that has raised.
 function = ToolReader(PRODUCED, _function_call, lambda value: None if value is None else ToolResult(value))
-failing = Hook(_failing)
 use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=replace_by_text)
 
 
@@ -218,25 +218,23 @@ use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=replace_by_te
 _UNNAMED = "crew"
 
 
-def _crew_run(invocation: Invocation) -> AgentRun | None:
+@RunReader
+def crew_run(invocation: Invocation) -> AgentRun | None:
     """Read a run of a crew; one that streams calls the same function again in a thread or task."""
     crew = invocation.instance
     name = text(getattr(crew, "name", None))
     return None if getattr(crew, "stream", False) is True else AgentRun(None if name == _UNNAMED else name)
 
 
-def _agent_run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(invocation.instance, "role", None)))
 
 
-def _flow_run(invocation: Invocation) -> AgentRun | None:
+@RunReader
+def flow_run(invocation: Invocation) -> AgentRun | None:
     """Read a run of a flow, whose crews run inside of it; one that streams calls the same function again."""
     flow = invocation.instance
     if getattr(flow, "stream", False) is True:
         return None
     return AgentRun(workflow=text(getattr(flow, "name", None)) or type(flow).__name__)
-
-
-flow_run = RunReader(_flow_run)
-crew_run = RunReader(_crew_run)
-agent_run = RunReader(_agent_run)

@@ -20,8 +20,8 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import inject_by_name
+from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE, TOOL_ERROR
@@ -90,11 +90,10 @@ run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace, inje
 activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
 
 
-def _wrapping(invocation: Invocation) -> None:
+@Hook
+def wrapping_error(invocation: Invocation) -> None:
     handler.handler_raised(invocation.arg(0, "error"), run_tool)
 
-
-wrapping_error = Hook(_wrapping)
 
 # Bytes of the entries that were refused last, by key: the same is sent again up to thirty times.
 _refused: dict[str, int] = {}
@@ -104,7 +103,8 @@ _MAX_REFUSED = 1_000
 # workflow and activities are Dapr's. The entry goes to a state store under a key that ends with the workflow's id.
 
 
-def _saved(invocation: Invocation, result: Any, error: Any) -> None:
+@after
+def saved(invocation: Invocation, result: Any, error: Any) -> None:
     key, value = invocation.arg(0, "key"), invocation.arg(1, "value")
     step = step_handler.current_step()
     execution = (step.execution or "").lower() if step is not None else ""
@@ -119,6 +119,3 @@ def _saved(invocation: Invocation, result: Any, error: Any) -> None:
         _refused[key] = size
     reading = Payload(STATE, size, value, kind=key.removesuffix(execution), again=again)
     step_handler.payload(step, reading, None, refused)
-
-
-saved = Hook(after=_saved)

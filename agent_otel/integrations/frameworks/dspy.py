@@ -34,9 +34,9 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Door, Hook
+from agent_otel.integrations.hooks import Door, Hook, after
 from agent_otel.integrations.model_sdks.openai import chat
-from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
+from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -191,15 +191,14 @@ def _nothing(*_: Any) -> None:
 request = ModelReader(_request, outermost=True, exchange=Exchange(_nothing, _nothing, reword=_reword))
 
 
-def _after_cached(_: Invocation, value: Any, __: BaseException | None) -> None:
+@after
+def cached(_: Invocation, value: Any, __: BaseException | None) -> None:
     if value is not None:
         handler.model_answered()
 
 
-cached = Hook(lambda _: True, _after_cached)
-
-
-def _before_formatting(invocation: Invocation) -> None:
+@Hook
+def formatting(invocation: Invocation) -> None:
     """Take this package's frames out of a traceback; or pass a remedy's text on, which is formatted as it is."""
     error = invocation.arg(0, "error")
     known = _instead.get()
@@ -210,8 +209,6 @@ def _before_formatting(invocation: Invocation) -> None:
             return
     _cut(traceback_of(error))
 
-
-formatting = Hook(_before_formatting)
 
 _INPUTS: Final = {"history", "tools"}
 _SUBMIT: Final = {"tool_choice": {"type": "function", "function": {"name": "submit"}}, "reasoning_effort": None}
@@ -233,7 +230,8 @@ class _Finished:
         return self()
 
 
-def _before_step(invocation: Invocation) -> None:
+@Hook
+def step(invocation: Invocation) -> None:
     """End the loop whose last tool call was above a limit."""
     trajectory = fields(invocation.arg(1, "trajectory"))
     if not trajectory or invocation.arg(0, "module") is not invocation.instance.react:
@@ -242,7 +240,8 @@ def _before_step(invocation: Invocation) -> None:
         invocation.put(0, "module", _Finished())
 
 
-def _before_predict(invocation: Invocation) -> None:
+@Hook
+def predict(invocation: Invocation) -> None:
     """Leave the tool for the answer, where the model has just read that a call was above a limit.
 
     With an input of the program beside the history, a new question begins.
@@ -267,9 +266,6 @@ def _results(history: Any) -> Iterator[Any]:
     for result in listed(getattr(results, "tool_call_results", ())):
         yield result.value
 
-
-step = Hook(_before_step)
-predict = Hook(_before_predict)
 
 # DSPy's native tool calls, which a program executes with ``call.execute()``. The function runs without its tool.
 # Where the program passes no functions, the framework takes one of the caller's variables. Its caller is a frame of
@@ -336,9 +332,7 @@ _executed = ToolReader(
 )
 
 
-def _enter(invocation: Invocation) -> handler.Visit | handler.Unrecorded | None:
+@Door
+def execute(invocation: Invocation) -> handler.Visit | handler.Unrecorded | None:
     _pass_on(invocation)
     return handler.enter_tool(_executed, invocation)
-
-
-execute = Door(_enter)

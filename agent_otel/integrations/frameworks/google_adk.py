@@ -29,8 +29,8 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Family, Hook, Passing
-from agent_otel.integrations.reader_functions import inject_into, raises
+from agent_otel.integrations.hooks import Family, Hook, Passing, after
+from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -207,7 +207,8 @@ def _answer(value: Any) -> ToolResult | None:
     return None if value is None else ToolResult(value)
 
 
-async def _answering(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Passing
+async def answering(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Cut what callbacks answer; without an answer the exception goes on to the program."""
     answer = await wrapped(*invocation.args, **invocation.kwargs)
     return await handler.aremedied(_error_answer, answer, invocation)
@@ -217,13 +218,15 @@ def _no_result(_: Any) -> None:
     """Return None for the result of the outer function: by then the kit's span has ended."""
 
 
-def _building(invocation: Invocation) -> None:
+@Hook
+def building(invocation: Invocation) -> None:
     actions = invocation.arg(2, "tool_context").actions
     if not (actions.requested_tool_confirmations or actions.requested_auth_configs):  # it asks a human instead
         handler.handing_back(_produced(invocation.arg(1, "function_result")))
 
 
-def _live(invocation: Invocation) -> None:
+@Hook
+def live(invocation: Invocation) -> None:
     """Put off the call of a tool that streams: it runs in a task of its own, where it is measured."""
     if inspect.isasyncgenfunction(getattr(invocation.arg(0, "tool"), "func", None)):
         handler.handler_deferred()
@@ -250,18 +253,14 @@ prepared_call = ToolReader(
     is_control_flow=_is_control_flow,
 )
 single_call = prepared_call._replace(call=_single_call)
-building = Hook(_building)
-live = Hook(_live)
-answering = Passing(_answering)
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read a run; the framework opens a span for each itself."""
     agent = fields(fields(invocation.instance).get("agent"))
     return AgentRun(text(agent.get("name")), text(invocation.kwargs.get("session_id")), traces=True)
 
-
-agent_run = RunReader(_run)
 
 _NAME = "execute_code"
 
@@ -291,12 +290,12 @@ def _code_replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return dataclasses.replace(value, **{"stderr" if text(fields(value).get("stderr")) else "stdout": replacement.text})
 
 
-def _methods(executor: Any) -> Iterator[tuple[type, str, ToolReader]]:
+@Family
+def executors(executor: Any) -> Iterator[tuple[type, str, ToolReader]]:
     yield type(executor), "execute_code", run
 
 
 run = ToolReader(PRODUCED, _code_call, _result, replace=_code_replace)
-executors = Family(_methods)
 
 # Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends.
 
@@ -343,18 +342,21 @@ def _part(part: Any) -> Any:
     return {"name": answer.name, "tool_call_id": answer.id, "response": answer.response}
 
 
-def _bound(_: Invocation, value: Any, error: BaseException | None) -> None:
+@after
+def bound(_: Invocation, value: Any, error: BaseException | None) -> None:
     if error is None and is_text(value):
         stores.add(value)
 
 
-def _session_result(invocation: Invocation) -> None:
+@Hook
+def result(invocation: Invocation) -> None:
     value = invocation.arg(0, "value")
     if is_text(value):
         stores.add(value, is_read=True)
 
 
-def _validated(invocation: Invocation) -> None:
+@Hook
+def validated(invocation: Invocation) -> None:
     stores.add(invocation.arg(0, "json_data"), is_read=True)
 
 
@@ -376,7 +378,4 @@ def _answered(_: Invocation, response: Any, error: BaseException | None) -> None
 
 appended = Hook(stores.begin, _appended, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
-bound = Hook(after=_bound)
-result = Hook(_session_result)
-validated = Hook(_validated)
 requested = Hook(_sent, _answered)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import cause_behind, inject_by_name, raises_within
+from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ ENTRY = Integration(
 _asked: ContextVar[Any] = ContextVar("agent_otel_haystack_call", default=None)
 
 
-def _before_span(invocation: Invocation) -> None:
+@Hook
+def before_span(invocation: Invocation) -> None:
     _asked.set(invocation.arg(1, "tool_call"))
 
 
@@ -87,12 +88,9 @@ tool = ToolReader(
     parameters=_parameters,
     inject=inject_by_name,
 )
-before_span = Hook(_before_span)
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read a run; an agent has a name only as a component of a pipeline."""
     return AgentRun(text(getattr(invocation.instance, "__component_name__", None)))
-
-
-agent_run = RunReader(_run)

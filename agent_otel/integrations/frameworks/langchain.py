@@ -20,8 +20,8 @@ from agent_otel.core import held_span
 from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.frameworks.offloaders import of_deepagents
-from agent_otel.integrations.hooks import Hook, Injecting
-from agent_otel.integrations.reader_functions import raises, raises_within
+from agent_otel.integrations.hooks import Hook, Injecting, after
+from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
@@ -248,25 +248,27 @@ tool_node = ToolReader(
 )
 
 
-def _swallowed(invocation: Invocation) -> None:
+@Hook
+def swallowed(invocation: Invocation) -> None:
     observer.handler_raised(invocation.arg(0, "e"), run)
 
-
-swallowed = Hook(_swallowed)
 
 # LangChain's callbacks, between which another instrumentation's span of the same call is open. The hooks make that
 # span current, or hold it where it can be found, so that the numbers can be set on it.
 
 
-def _ending(invocation: Invocation) -> None:
+@Hook
+def ending(invocation: Invocation) -> None:
     held_span.finishing(read_result, invocation.arg(0, "output"))
 
 
-def _failing(invocation: Invocation) -> None:
+@Hook
+def failing(invocation: Invocation) -> None:
     held_span.failing(invocation.arg(0, "error"), run)
 
 
-def _started(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def started(invocation: Invocation, value: Any, error: Any) -> None:
     observer.handler_started(_held_span(invocation.instance))
 
 
@@ -283,12 +285,8 @@ def _held_span(manager: Any) -> Span | None:
     return None
 
 
-started = Hook(after=_started)
-ending = Hook(_ending)
-failing = Hook(_failing)
-
-
-def _parse(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Injecting
+def parsing(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Add the injected arguments to those that the tool's schema checks; texts are hidden from its error messages."""
     values = observer.injected()
     if not values:
@@ -298,6 +296,3 @@ def _parse(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     parsed = wrapped(*invocation.args, **invocation.kwargs)
     shown = {name: str(parsed[name]) if is_text(parsed[name]) else parsed[name] for name in values if name in parsed}
     return {**parsed, **values, **shown}
-
-
-parsing = Injecting(_parse)

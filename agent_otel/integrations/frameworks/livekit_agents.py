@@ -11,7 +11,7 @@ from agent_otel._internal import signatures
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.reader_functions import inject_into, raises
+from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:

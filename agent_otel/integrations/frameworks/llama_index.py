@@ -25,8 +25,8 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import inject_into, raises, raises_within
+from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -228,27 +228,26 @@ def _open_span(invocation: Invocation) -> Span | None:
     return getattr(invocation.instance.open_spans.get(invocation.arg(0, "id_")), "_otel_span", None)
 
 
-def _started(invocation: Invocation, value: Any, _: Any) -> None:
+@after
+def started(invocation: Invocation, value: Any, _: Any) -> None:
     span = getattr(value, "_otel_span", None)
     if span is not None and _is_of_a_tool(invocation):
         held_span.started(span)
 
 
-def _ending(invocation: Invocation) -> None:
+@Hook
+def ending(invocation: Invocation) -> None:
     span = _open_span(invocation)
     if span is not None:
         held_span.finishing(produced, invocation.arg(3, "result"), span)
 
 
-def _failing(invocation: Invocation) -> None:
+@Hook
+def failing(invocation: Invocation) -> None:
     span = _open_span(invocation)
     if span is not None:
         held_span.failing(invocation.arg(3, "err"), inner, span)
 
-
-started = Hook(after=_started)
-ending = Hook(_ending)
-failing = Hook(_failing)
 
 # LlamaIndex: contexts of workflows that a program saves and restores. ``Context.to_dict`` returns all that a workflow
 # carries, and ``from_dict`` begins with it. The framework stores nothing itself: the bytes are those of the
@@ -262,13 +261,15 @@ def name_of(workflow: Any) -> str | None:
     return None
 
 
-def _saved(invocation: Invocation, saved: Any, error: BaseException | None) -> None:
+@after
+def saved(invocation: Invocation, saved: Any, error: BaseException | None) -> None:
     if error is None:
         face = invocation.instance._face
         _report(face._workflow, STATE, saved)
 
 
-def _restored(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@after
+def restored(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     if error is None:
         _report(invocation.arg(0, "workflow"), HISTORY, invocation.arg(1, "data"))
 
@@ -280,7 +281,3 @@ def _report(workflow: Any, direction: str, value: Any) -> None:
         return  # a serializer of the program's own, which makes no JSON
     name = name_of(workflow) or type(workflow).__name__
     stores.report("llama-index", None, direction, size, value, agent=name)
-
-
-saved = Hook(after=_saved)
-restored = Hook(after=_restored)

@@ -33,8 +33,8 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook, Passing, Within
-from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
+from agent_otel.integrations.hooks import Hook, Passing, Within, after
+from agent_otel.integrations.readers import inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
@@ -180,7 +180,8 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return _listed.get(invocation.instance, {}).get(text(call.name) or "") or tuple(fields(call.arguments))
 
 
-def _listing(invocation: Invocation, listed: Any, error: BaseException | None) -> None:
+@after
+def listing(invocation: Invocation, listed: Any, error: BaseException | None) -> None:
     """Remember which parameters the tools of a session have, as long as there is the session."""
     if error is None:
         known = _listed.setdefault(invocation.instance, {})
@@ -203,7 +204,6 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
 
 session = ToolReader(PRODUCED, _call, result, replace=replace, parameters=_parameters, inject=_inject)
 client = ToolReader(HANDED_BACK, _call, result, session)
-listing = Hook(after=_listing)
 
 #: The tool of the call that is measured at the client in this context.
 asked: ContextVar[str | None] = ContextVar("agent_otel_mcp_client", default=None)
@@ -269,7 +269,8 @@ def _open(connection: _Connection) -> None:
     _opened.set(connection)
 
 
-def _beginning(invocation: Invocation) -> None:
+@Hook
+def beginning(invocation: Invocation) -> None:
     """Give a session the connection that has opened for it; an in-memory one has none."""
     connection = _opened.get()
     if connection is not None:
@@ -277,7 +278,8 @@ def _beginning(invocation: Invocation) -> None:
         _sessions[invocation.instance] = connection
 
 
-def _introduced(invocation: Invocation, answer: Any, error: BaseException | None) -> None:
+@after
+def introduced(invocation: Invocation, answer: Any, error: BaseException | None) -> None:
     """Keep the name that a server gives itself in its answer to ``initialize``."""
     known = fields(answer)
     name = text(fields(known.get("serverInfo", known.get("server_info"))).get("name"))
@@ -285,7 +287,8 @@ def _introduced(invocation: Invocation, answer: Any, error: BaseException | None
         _names[invocation.instance] = name
 
 
-def _serving(_: Invocation) -> None:
+@Hook
+def serving(_: Invocation) -> None:
     if not _served:
         _served.append(PIPE)
 
@@ -313,9 +316,6 @@ def of_server(message: Any) -> McpCall:
 piping = Hook(lambda _: _open(_Connection(PIPE)))
 requesting = Hook(lambda invocation: _open(_Connection(TCP, weakref.ref(invocation.instance))))
 subscribing = Hook(lambda _: _open(_Connection(TCP)))
-beginning = Hook(_beginning)
-introduced = Hook(after=_introduced)
-serving = Hook(_serving)
 
 _ANNOUNCEMENT = "anthropic/maxResultSizeChars"
 _MOST_TOOLS = 2_048
@@ -420,7 +420,8 @@ def _handled(invocation: Invocation) -> ToolCall | None:
     return call_of(given.get("name"), given.get("arguments"))
 
 
-async def _responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
+@Passing
+async def responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
     """Read the answer to a request of mcp 1, and send it or what a remedy puts in its place."""
     root = _answer_of(invocation)
     if root is not None:
@@ -458,17 +459,20 @@ def _request(invocation: Invocation) -> ToolCall | None:
     return call_of(given.get("name"), given.get("arguments"))
 
 
-def _looking_up(invocation: Invocation) -> None:
+@Hook
+def looking_up(invocation: Invocation) -> None:
     if text(invocation.arg(0, "method")) == _METHOD and _measured.get() is not None:
         handler.handler_started()
 
 
-def _serialising(invocation: Invocation) -> None:
+@Hook
+def serialising(invocation: Invocation) -> None:
     if text(invocation.arg(0, "method")) == _LISTING:
         invocation.put(2, "result", announcing(invocation.arg(2, "result")))
 
 
-def _composing(invocation: Invocation) -> None:
+@Hook
+def composing(invocation: Invocation) -> None:
     """Read the result of mcp 2 inside the server's middleware: its span is open there."""
     if _measured.get() is not None:
         invocation.put(0, "inner", functools.partial(_answering, invocation.arg(0, "inner")))
@@ -543,11 +547,7 @@ def _answer_request(_: Any, replacement: Replacement, __: Invocation) -> Any:
 
 _answer = ToolReader(PRODUCED, _handled, result, replace=replace, parameters=_server_parameters)
 handled = ToolReader(PRODUCED, _handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
-responding = Passing(_responding)
 request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, replace=_answer_request)
-looking_up = Hook(_looking_up)
-composing = Hook(_composing)
-serialising = Hook(_serialising)
 
 
 tool = ToolReader(

@@ -38,7 +38,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations import stores
 from agent_otel.integrations.hooks import Hook, Passing, Revising
-from agent_otel.integrations.reader_functions import cause_behind
+from agent_otel.integrations.readers import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -264,12 +264,14 @@ _unguarded = invoke._replace(call=_guarded_call, inject=None)
 _guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
 
 
-def _timed_out(_: Invocation) -> None:
+@Hook
+def timed_out(_: Invocation) -> None:
     if (error := sys.exc_info()[1]) is not None:
         handler.handler_raised(error, invoke)
 
 
-async def _calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Passing
+async def calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
     visit = _enter(invocation)
     if visit is not None:
@@ -291,7 +293,8 @@ def _enter(invocation: Invocation) -> handler.Visit | None:
     return None
 
 
-async def _returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Passing
+async def returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Hand a result on to the output guardrails."""
     result = await handler.aremedied(_unguarded, invocation.kwargs["real_result"], invocation)
     handler.handler_left()
@@ -313,9 +316,6 @@ def _done(visit: handler.Visit, task: asyncio.Task[Any]) -> None:
 
 
 swallowed = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "error"), invoke))
-timed_out = Hook(_timed_out)
-calling = Passing(_calling)
-returned = Passing(_returned)
 
 #: The names of the tool in the SDK's records of a call, and of the arguments in the model's items.
 _TOOLS = ("shell_tool", "local_shell_tool", "apply_patch_tool", "custom_tool", "computer_tool")
@@ -460,21 +460,21 @@ def _rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> N
         stores.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
 
 
-def _saving(invocation: Invocation) -> None:
+@Hook
+def saving(invocation: Invocation) -> None:
     """Take the size of a session's value, again when it is written again; another value has its metadata."""
     if (text(invocation.arg(1, "key")) or "").endswith(":messages"):
         stores.add(invocation.arg(2, "value"), is_whole=True)
 
 
-def _loaded(invocation: Invocation) -> None:
+@Hook
+def loaded(invocation: Invocation) -> None:
     data = invocation.arg(0, "data")
     if data:
         stores.add(data, is_read=True)
 
 
 rewritten = Hook(stores.begin, _rewritten, within=stores.open_transfer)
-saving = Hook(_saving)
-loaded = Hook(_loaded)
 
 # OpenAI's Agents SDK: sessions in SQLite, whose rows are made inside of functions. The connection of a session shows
 # the rows that the database gets and returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``,
@@ -563,11 +563,13 @@ def _count(rows: Any) -> None:
             stores.add(row[0], is_read=True)
 
 
-def _inserting(invocation: Invocation) -> None:
+@Hook
+def inserting(invocation: Invocation) -> None:
     _put(invocation, _Writing)
 
 
-def _inserting_async(invocation: Invocation) -> None:
+@Hook
+def inserting_async(invocation: Invocation) -> None:
     _put(invocation, _WritingAsync)
 
 
@@ -576,16 +578,12 @@ def _put(invocation: Invocation, connection: type[_Writing]) -> None:
     invocation.put(0, "conn", made)
 
 
-def _connected(_: Invocation, connection: Any) -> Any:
+@Revising
+def connected(_: Invocation, connection: Any) -> Any:
     return _Reading(connection) if stores.is_reading() else connection
 
 
-async def _connected_async(connect: Any, invocation: Invocation) -> Any:
+@Passing
+async def connected_async(connect: Any, invocation: Invocation) -> Any:
     connection = await connect(*invocation.args, **invocation.kwargs)
     return _ReadingAsync(connection) if stores.is_reading() else connection
-
-
-inserting = Hook(_inserting)
-inserting_async = Hook(_inserting_async)
-connected = Revising(_connected)
-connected_async = Passing(_connected_async)

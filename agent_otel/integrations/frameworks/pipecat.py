@@ -14,8 +14,7 @@ from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Door, Passing
-from agent_otel.integrations.left_results import AroundVisit
+from agent_otel.integrations.hooks import AroundVisit, Door, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -119,7 +118,8 @@ def _replace(_: Any, replacement: Replacement, __: Invocation) -> _Frame:
 _handler = ToolReader(PRODUCED, _call, _result, replace=_replace)
 
 
-def _enter(invocation: Invocation) -> _CallVisit | None:
+@Door
+def call(invocation: Invocation) -> _CallVisit | None:
     visit = handler.enter_tool(_handler, invocation)
     if visit is None:
         return None
@@ -128,14 +128,11 @@ def _enter(invocation: Invocation) -> _CallVisit | None:
     return running
 
 
-async def _broadcast(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+@Passing
+async def broadcast(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     running = _running.get()
     if running is not None and running.is_open and "tool_call_id" in invocation.kwargs:
         with errors.reported("tool_call.result"):
             if invocation.arg(0, "frame_cls").__name__ == "FunctionCallResultFrame":
                 await running.broadcasting(invocation)
     return await wrapped(*invocation.args, **invocation.kwargs)
-
-
-call = Door(_enter)
-broadcast = Passing(_broadcast)

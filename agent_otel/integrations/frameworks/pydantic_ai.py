@@ -24,7 +24,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.reader_functions import inject_into, raises
+from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -214,13 +214,11 @@ activity = ToolReader(
 )
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read a run; instrumented agents open a span of their own."""
     agent = invocation.instance
     conversation = text(invocation.kwargs.get("conversation_id"))
     instrumented = (getattr(agent, "instrument", None), getattr(type(agent), "_instrument_default", None))
     traces = any(one is not None and one is not False for one in instrumented)
     return AgentRun(text(getattr(agent, "name", None)), conversation, traces)
-
-
-agent_run = RunReader(_run)

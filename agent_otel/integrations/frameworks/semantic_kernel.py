@@ -25,8 +25,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Door, Hook
-from agent_otel.integrations.left_results import LeftVisit
+from agent_otel.integrations.hooks import Door, Hook, LeftVisit
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -73,7 +72,8 @@ _DIAGNOSTICS = "semantic_kernel.utils.telemetry.agent_diagnostics.decorators"
 _agent: ContextVar[tuple[str | None, Run | None]] = ContextVar("agent_otel_semantic_kernel_agent", default=(None, None))
 
 
-def _prepared(invocation: Invocation) -> None:
+@Hook
+def preparing(invocation: Invocation) -> None:
     """Keep the agent's name; each function call runs in a task with a copy of this context."""
     _agent.set((text(invocation.instance.name), execution_context.open_run()))
 
@@ -220,25 +220,20 @@ class _History:
         """Leave the history as it is."""
 
 
-def _enter_function(invocation: Invocation) -> LeftVisit | None:
+@Door
+def function(invocation: Invocation) -> LeftVisit | None:
     visit = handler.enter_tool(_function, invocation)
     return None if visit is None else LeftVisit(_Context(invocation), visit)
 
 
-def _enter_call(invocation: Invocation) -> LeftVisit | None:
+@Door
+def function_call(invocation: Invocation) -> LeftVisit | None:
     visit = handler.enter_tool(_outer, invocation)
     return None if visit is None else LeftVisit(_History(invocation), visit)
 
 
-function = Door(_enter_function)
-function_call = Door(_enter_call)
-preparing = Hook(_prepared)
-
-
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     agent, settings = invocation.instance, sys.modules[_DIAGNOSTICS].MODEL_DIAGNOSTICS_SETTINGS
     is_traced = settings.enable_otel_diagnostics is True or settings.enable_otel_diagnostics_sensitive is True
     return AgentRun(text(agent.name), text(getattr(invocation.kwargs.get("thread"), "id", None)), traces=is_traced)
-
-
-agent_run = RunReader(_run)

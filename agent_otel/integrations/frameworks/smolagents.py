@@ -7,8 +7,11 @@ the tool, and no request contains it: results become text. An agent that another
 
 from __future__ import annotations
 
+import contextvars
+import functools
 from typing import TYPE_CHECKING, Any
 
+from agent_otel.core import switches
 from agent_otel.core.plain import cause_of, fields, is_dict, is_named, is_raised_within, is_text, text
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -21,11 +24,11 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import InThread
+from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -123,11 +126,24 @@ execute = ToolReader(
     HANDED_BACK, _agent_call, _result, tool, is_refusal=_is_refusal, failure_text=_told, replace=_replace_told
 )
 managed = ToolReader(PRODUCED, _managed_call, _result)
-in_thread = InThread()
 
 
-def _run(invocation: Invocation) -> AgentRun:
+@Revising
+def in_thread(_: Invocation, decorate: Any) -> Any:
+    """Pass the context on to the thread of the decorated function, so that tool calls there belong to the run."""
+    return functools.partial(_decorate_in_context, decorate) if switches.enabled else decorate
+
+
+def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., Any]) -> Any:
+    here = contextvars.copy_context()
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        return here.copy().run(function, *args, **kwargs)
+
+    return decorate(run)
+
+
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(invocation.instance, "name", None)))
-
-
-agent_run = RunReader(_run)

@@ -31,8 +31,8 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations import stores
 from agent_otel.integrations.frameworks.offloaders import of_strands
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.reader_functions import raises
+from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -230,23 +230,21 @@ stream_alone = ToolReader(
 )
 
 
-def _returned(invocation: Invocation) -> None:
+@Hook
+def returned(invocation: Invocation) -> None:
     _after.set(weakref.ref(invocation.instance))
     if is_empty(invocation.kwargs.get("cancel_message")):
         handler.handler_entered()  # and has answered
         handler.handler_returned(_read(invocation.kwargs["result"], invocation.kwargs.get("exception")))
 
 
-returned = Hook(_returned)
-
-
-def _run(invocation: Invocation) -> AgentRun:
+@RunReader
+def agent_run(invocation: Invocation) -> AgentRun:
     """Read a run; the framework opens a span for each itself."""
     agent = invocation.instance
     return AgentRun(text(getattr(agent, "name", None)), text(getattr(agent, "session_id", None)), traces=True)
 
 
-agent_run = RunReader(_run)
 team_run = RunReader(lambda invocation: AgentRun(workflow=text(fields(invocation.instance).get("id")), traces=True))
 
 _RUNTIME = "strands"
@@ -280,12 +278,14 @@ def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read
         transfer.bytes += os.path.getsize(path) if os.path.basename(path).startswith(_MESSAGE) else 0  # noqa: PTH119, PTH202 - a text
 
 
-def _put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@after
+def put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     if error is None and invocation.arg(0, "key").rpartition("/")[2].startswith(_MESSAGE):
         stores.add(_object(invocation.arg(1, "data")))
 
 
-def _messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
+@after
+def messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
     """Add the objects of messages; threads of the framework's own have read them."""
     for message in listed(messages) if error is None and stores.is_reading() else ():
         stores.add(_object(message.to_dict()), is_read=True)
@@ -300,5 +300,3 @@ appended = Hook(stores.begin, _appended, within=stores.open_transfer)
 read = Hook(stores.begin_reading, _restored, within=stores.open_transfer)
 written = Hook(after=functools.partial(_add, is_read=False))
 loaded = Hook(after=functools.partial(_add, is_read=True))
-put = Hook(after=_put)
-messages = Hook(after=_messages)

@@ -39,7 +39,7 @@ from agent_otel.integrations.model_sdks.stainless import (
     put_body,
     watch,
 )
-from agent_otel.integrations.reader_functions import inject_into, raises_within
+from agent_otel.integrations.readers import inject_into, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS, TOOLS, USER
 

@@ -10,7 +10,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration
-from agent_otel.integrations.streams import MeasuredStream, with_items
+from agent_otel.integrations.wrap import MeasuredStream, OtherItems
 
 ENTRY = Integration(
     "azure-ai-inference",
@@ -97,7 +97,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return MeasuredStream(response, visit) if _stream(response) is not None else response
 
 
-exchange = Exchange(_body, _CHAT.put, _plain, _stream, replaced=with_items, apart=_CHAT.apart)
+exchange = Exchange(_body, _CHAT.put, _plain, _stream, replaced=OtherItems, apart=_CHAT.apart)
 request = ModelReader(
     _request, _usage, _asks, _watch, _ends, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange
 )

@@ -14,9 +14,9 @@ from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
-from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.wrap import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:

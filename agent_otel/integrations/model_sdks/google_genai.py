@@ -40,11 +40,11 @@ from agent_otel.core.types import (
 )
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.hooks import Hook, Revising
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
-from agent_otel.integrations.reader_functions import cause_behind, inject_into
+from agent_otel.integrations.readers import cause_behind, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from agent_otel._internal import errors
 from agent_otel.core import model_request
 from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
-from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import follow
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.wrap import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -28,14 +28,14 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations import wrappers
+from agent_otel.integrations import wrap
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.reader_functions import inject_into, raises_within, replace_by_text
+from agent_otel.integrations.readers import inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.integrations.streams import MeasuredStream, with_items
+from agent_otel.integrations.wrap import MeasuredStream, OtherItems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -178,7 +178,7 @@ announced = Hook(_announced)
 responding = ModelReader(
     _entered, _usage, asks, outermost=True, rewrite=_rewrite_input, exchange=Exchange(_no_body, _put, reword=_reword)
 )
-exchange = Exchange(_body, _put, plain_model, _stream, replaced=with_items, apart=_apart)
+exchange = Exchange(_body, _put, plain_model, _stream, replaced=OtherItems, apart=_apart)
 completing = ModelReader(
     _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange, passes=_passes
 )
@@ -238,7 +238,7 @@ def _around(reader: ToolReader) -> Hook:
     def before(invocation: Invocation) -> None:
         execute = invocation.kwargs.get("execute_tool")
         if callable(execute):
-            invocation.kwargs = {**invocation.kwargs, "execute_tool": wrappers.around(execute, reader)}
+            invocation.kwargs = {**invocation.kwargs, "execute_tool": wrap.around(execute, reader)}
 
     return Hook(before)
 

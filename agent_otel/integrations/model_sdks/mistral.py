@@ -42,11 +42,11 @@ from agent_otel.core.types import (
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
-from agent_otel.integrations.generators import watched
 from agent_otel.integrations.model_sdks import openai, openai_answers
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
-from agent_otel.integrations.reader_functions import cause_behind, raises_within, replace_by_text
+from agent_otel.integrations.readers import cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.wrap import watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:

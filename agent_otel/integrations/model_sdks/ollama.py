@@ -13,9 +13,9 @@ from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, te
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
-from agent_otel.integrations.generators import steps_of, watched
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:

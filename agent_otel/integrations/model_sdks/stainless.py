@@ -13,8 +13,8 @@ from agent_otel._internal import errors
 from agent_otel.core.plain import fields, is_dict, is_named, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ResponseVisit
 from agent_otel.integrations import retries
-from agent_otel.integrations.generators import watched
 from agent_otel.integrations.registry.entries import Candidate
+from agent_otel.integrations.wrap import watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

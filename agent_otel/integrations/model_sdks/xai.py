@@ -17,13 +17,12 @@ from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
-from agent_otel.integrations import wrappers
+from agent_otel.integrations import wrap
 from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
-from agent_otel.integrations.generators import watched
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.registry.entries import Candidate, Integration
-from agent_otel.integrations.streams import MeasuredStream, with_items
+from agent_otel.integrations.wrap import MeasuredStream, OtherItems, watched
 from agent_otel.semconv import ASSISTANT
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     if hasattr(type(response), "__next__"):
         return MeasuredStream(response, visit)
     if hasattr(type(response), "__aiter__"):
-        return with_items(response, watched(response.__aiter__(), visit))
+        return OtherItems(response, watched(response.__aiter__(), visit))
     return response
 
 
@@ -165,7 +164,7 @@ def as_response(response: Any) -> dict[str, Any]:
     return {"choices": [{key: message}] if outputs else []}
 
 
-_EXCHANGE = Exchange(_body, _put, as_response, _stream, replaced=with_items, apart=_apart)
+_EXCHANGE = Exchange(_body, _put, as_response, _stream, replaced=OtherItems, apart=_apart)
 answered = measured._replace(exchange=_EXCHANGE)
 read_by_sdk = measured._replace(exchange=_EXCHANGE._replace(body=lambda _: None, reword=_reword))
 compacted = ModelReader(_request, _usage, rewrite=_rewrite)  # what is summed up goes whole
@@ -189,7 +188,7 @@ def _connected(invocation: Invocation, _: Any, error: BaseException | None) -> N
             send = _awaiting(send) if is_async else send
         elif type(send).__module__.startswith("grpc.aio"):
             reader = read_by_sdk  # noqa: PLW2901 - another one for this function
-        wrappers.wrap_attribute(stub, name, reader, send)
+        wrap.wrap_attribute(stub, name, reader, send)
 
 
 def _awaiting(send: Any) -> Any:

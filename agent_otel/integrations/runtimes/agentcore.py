@@ -19,7 +19,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import fields, is_text, text
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -74,7 +74,8 @@ class _Counted:
             step_handler.payload(self._step, Payload(OUTPUT, sent))
 
 
-def _invoked(invocation: Invocation, response: Any, _: BaseException | None) -> None:
+@after
+def invoked(invocation: Invocation, response: Any, _: BaseException | None) -> None:
     application, request = invocation.instance, invocation.arg(0, "request")
     entrypoint = fields(application.handlers).get("main")
     name, session = text(getattr(entrypoint, "__name__", None)), text(request.headers.get(_SESSION))
@@ -125,7 +126,8 @@ class _Read:
             step_handler.payload(self._step, Payload(OUTPUT, sent))
 
 
-def _called(invocation: Invocation, answered: Any, _: BaseException | None) -> None:
+@after
+def called(invocation: Invocation, answered: Any, _: BaseException | None) -> None:
     operation = invocation.arg(0, "operation_model")
     if operation.service_model.service_name != "bedrock-agentcore":
         return
@@ -157,9 +159,6 @@ def _runtime_of(path: str | None) -> str | None:
     arn, is_found, _ = unquote(path or "").rpartition("/invocations")
     return arn.rpartition("/")[2] if is_found else None
 
-
-invoked = Hook(after=_invoked)
-called = Hook(after=_called)
 
 #: The SDKs write the ids before the payload.
 _MAX_IDS = 2_000

@@ -19,7 +19,7 @@ from agent_otel._internal import env, errors
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
@@ -164,13 +164,15 @@ plugin = _Factory()
 # --- what no plug-in hears --------------------------------------------------------------------------------------------
 
 
-def _collected(_: Invocation, plugins: Any, error: Any) -> None:
+@after
+def collected(_: Invocation, plugins: Any, error: Any) -> None:
     """Add the plug-in to a handler's, unless the handler or the SDK's variable names it."""
     if error is None and not any(each is plugin for each in plugins):
         plugins.append(plugin)
 
 
-def _beginning(invocation: Invocation) -> None:
+@Hook
+def invocation(invocation: Invocation) -> None:
     """Report the input of an invocation once per execution, as the service sent it; a resumed one has none."""
     state, context = invocation.kwargs["state"], invocation.kwargs["lambda_context"]
     execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
@@ -221,8 +223,6 @@ def _refusal(error: BaseException | None, carried: Payload | None) -> str | None
     return said if limit is not None and carried.bytes > int(limit[1]) else None
 
 
-collected = Hook(after=_collected)
-invocation = Hook(_beginning)
 checkpoint = Hook(_checkpointing, _checkpointed)
 
 #: Sub-types of the contexts of branches. The SDK numbers their names.

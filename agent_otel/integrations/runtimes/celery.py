@@ -24,7 +24,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -144,7 +144,8 @@ def _error_class(retval: Any) -> str | None:
     return class_of(error) if issubclass(type(error), BaseException) else None
 
 
-def _connect(_: Invocation) -> None:
+@Hook
+def tracer(_: Invocation) -> None:
     """Listen from the first task on that this process can run."""
     if _connected.acquire(blocking=False):
         signals = sys.modules["celery.signals"]
@@ -154,7 +155,8 @@ def _connect(_: Invocation) -> None:
         receivers.insert(0, receivers.pop())
 
 
-def _starting(_: Invocation) -> None:
+@Hook
+def starting(_: Invocation) -> None:
     """Begin the step; OpenTelemetry's instrumentation, already called, sets its span's action only at its end."""
     span: Any = trace.get_current_span()
     scope = getattr(span, "instrumentation_scope", None)
@@ -166,14 +168,16 @@ def _starting(_: Invocation) -> None:
 # --- what is serialised -----------------------------------------------------------------------------------------------
 
 
-def _decoded(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def decoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
     parts = listed(value) if error is None else []
     if len(parts) == 3 and is_dict(parts[2]):  # noqa: PLR2004 - they are
         _thread.decoded = id(parts[0]), _carried(INPUT, invocation.arg(0, "data"))
 
 
-def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def encoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Keep the encoded record of the running task if it succeeded, for a backend or in a message."""
     given = invocation.args[0] if invocation.args else next(iter(invocation.kwargs.values()), None)
     runs = _thread.runs
@@ -204,8 +208,4 @@ def _published(invocation: Invocation, value: Any, error: Any) -> None:
     step_handler.payload(step, _carried(INPUT, body), None, str(error))
 
 
-tracer = Hook(_connect)
-starting = Hook(_starting)
-decoded = Hook(after=_decoded)
-encoded = Hook(after=_encoded)
 published = Hook(_publishing, _published)

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import execution_context, handler, step_handler, step_visit
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -99,7 +99,8 @@ def _current() -> _Running | None:
     return _running.get(context) if context is not None and context.is_step() else None
 
 
-def _entered(invocation: Invocation, context: Any, error: Any) -> None:
+@after
+def entered(invocation: Invocation, context: Any, error: Any) -> None:
     if error is None:
         _running[context] = _Running(invocation.instance.attributes["name"], context.function_id)
 
@@ -112,7 +113,8 @@ def _step(_: Invocation) -> Step | None:
     return Step(_RUNTIME, running.name, execution=_context().workflow_id, variant=_known.get("variant"))
 
 
-def _tried(invocation: Invocation) -> None:
+@Hook
+def tried(invocation: Invocation) -> None:
     """Name the attempt, which DBOS counts from 0, where it retries a step: all of them are one step."""
     running, attempt = _current(), invocation.instance.current_attempt
     if attempt and running is not None and running.watched:
@@ -145,14 +147,16 @@ def _taken() -> tuple[Payload | None, str | None]:
     return written
 
 
-def _asked(_: Invocation, recorded: Any, error: Any) -> None:
+@after
+def asked(_: Invocation, recorded: Any, error: Any) -> None:
     """Begin a step that has no result yet; an asynchronous step asks the database from another thread."""
     running = _current()
     if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
         step_handler.step_started()
 
 
-def _recorded(invocation: Invocation, _: Any, error: Any) -> None:
+@after
+def recorded(invocation: Invocation, _: Any, error: Any) -> None:
     """Read the result of a step, or of an operation of DBOS's own that it records like one."""
     result = invocation.arg(0, "result")
     refused = _refusal(error)
@@ -168,7 +172,8 @@ def _recorded(invocation: Invocation, _: Any, error: Any) -> None:
     step_handler.payload(step, carried, refused=refused)
 
 
-def _started(invocation: Invocation, result: Any, error: Any) -> None:
+@after
+def started(invocation: Invocation, result: Any, error: Any) -> None:
     """Report the input of a workflow whose row was written, unless it is resumed or has ended."""
     status, refused = invocation.arg(0, "status"), _refusal(error)
     if error is not None and refused is None:
@@ -183,17 +188,20 @@ def _started(invocation: Invocation, result: Any, error: Any) -> None:
         step_handler.payload(step, _carried(INPUT, status["inputs"]), refused=refused)
 
 
-def _dequeued(invocation: Invocation) -> None:
+@Hook
+def dequeued(invocation: Invocation) -> None:
     _variant(invocation.arg(0, "dbos")._sys_db)
     status = invocation.arg(1, "status")
     step_handler.execution_began(status["workflow_uuid"], status["name"])
 
 
-def _resumes(invocation: Invocation) -> None:
+@Hook
+def resumes(invocation: Invocation) -> None:
     _resumed.add(invocation.arg(1, "workflow_id"))
 
 
-def _ended(invocation: Invocation, written: Any, error: Any) -> None:
+@after
+def ended(invocation: Invocation, written: Any, error: Any) -> None:
     """Report the outcome of a workflow after it was written, unless another process has the workflow now."""
     text, refused = invocation.kwargs.get("output"), _refusal(error)
     if written is False or (error is not None and refused is None):
@@ -226,13 +234,5 @@ def _variant(database: Any) -> str:
     return found
 
 
-tried = Hook(_tried)
-entered = Hook(after=_entered)
 step = StepReader(_step, _nothing, _outcome, _failed, opened_by_handler=True)
 asynchronous_step = StepReader(_step, _nothing, _outcome, _failed)
-asked = Hook(after=_asked)
-recorded = Hook(after=_recorded)
-started = Hook(after=_started)
-dequeued = Hook(_dequeued)
-resumes = Hook(_resumes)
-ended = Hook(after=_ended)

@@ -7,7 +7,7 @@ from typing import Any
 from agent_otel.core import handler, payload_cap
 from agent_otel.core.plain import modules_of
 from agent_otel.core.types import Invocation, Step, StepReader
-from agent_otel.integrations.hooks import Flag, Hook, Within
+from agent_otel.integrations.hooks import Flag, Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import TaskHub
 
@@ -41,7 +41,8 @@ _run: Within[str] = Within("agent_otel_durabletask_run")
 _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "createSubOrchestration")
 
 
-def _worker_made(invocation: Invocation, result: Any, error: Any) -> None:
+@after
+def worker(invocation: Invocation, result: Any, error: Any) -> None:
     """Read a worker's limits: for received messages, of its hub, and of its payload store, if it has one."""
     worker = invocation.instance
     if error is not None:
@@ -61,7 +62,8 @@ def _worker_made(invocation: Invocation, result: Any, error: Any) -> None:
             payload_cap.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
 
 
-def _externalized(invocation: Invocation, result: Any, error: Any) -> None:
+@after
+def externalized(invocation: Invocation, result: Any, error: Any) -> None:
     """Report a payload above the store's limit: the worker checks it before it sends, and only logs the refusal."""
     if issubclass(type(error), ValueError):
         message = invocation.arg(0, "msg")
@@ -83,5 +85,3 @@ requested = Hook(_requested, within=_run)
 activity = StepReader(_step, _hub.input, _hub.output)
 orchestrator = Hook(lambda _: True, _hub.turn, Flag(handler.muted))
 stub = Hook(after=_hub.stub_made)
-worker = Hook(after=_worker_made)
-externalized = Hook(after=_externalized)

@@ -13,7 +13,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -85,7 +85,8 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
         _finish(action, StepOutcome(error_type=class_of(error)))
 
 
-def _serialised(_: Invocation, text: Any, error: Any) -> None:
+@after
+def serialised(_: Invocation, text: Any, error: Any) -> None:
     """Report the serialised output; an output that is no JSON object is an error of the task."""
     action = _action.get()
     if action is not None:
@@ -95,4 +96,3 @@ def _serialised(_: Invocation, text: Any, error: Any) -> None:
 
 step_run = Hook(_beginning, _over, within=_action)
 task = Hook(_calling, _called)
-serialised = Hook(after=_serialised)

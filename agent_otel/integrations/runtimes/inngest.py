@@ -17,7 +17,7 @@ from agent_otel._internal import collected
 from agent_otel.core import step_handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -81,7 +81,8 @@ def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
 # --- a call -----------------------------------------------------------------------------------------------------------
 
 
-def _received(invocation: Invocation, request: Any, error: Any) -> None:
+@after
+def received(invocation: Invocation, request: Any, error: Any) -> None:
     if error is None and getattr(request, "use_api", True) is False:
         _bodies[id(request)] = invocation.arg(0, "raw")
         collected.at_end_of(request, _bodies.pop, id(request), None)
@@ -112,7 +113,8 @@ def _answered(invocation: Invocation, result: Any, error: BaseException | None) 
 # --- a step -----------------------------------------------------------------------------------------------------------
 
 
-def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
+@after
+def reported(invocation: Invocation, reported: Any, error: Any) -> None:
     """Begin a step, unless it has a result, an error or a reason to skip it."""
     call = _call.get()
     info = invocation.arg(0, "step_info")
@@ -125,7 +127,8 @@ def _reported(invocation: Invocation, reported: Any, error: Any) -> None:
         _keep(_ran, info, visit)
 
 
-def _ended(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def ended(invocation: Invocation, value: Any, error: Any) -> None:
     """End the timing of the step's own code; the answer carries its result or its error."""
     reported = invocation.instance
     visit = _take(_ran, reported.info)
@@ -152,7 +155,8 @@ def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -
         visit.finish(error_type=failed)
 
 
-def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def serialised(invocation: Invocation, value: Any, error: Any) -> None:
     result, written = _result.get(), text(value)
     if result is None or written is None or invocation.arg(0, "obj") is not result.output:
         return
@@ -164,9 +168,5 @@ def _serialised(invocation: Invocation, value: Any, error: Any) -> None:
         step_handler.payload(step, carried)
 
 
-received = Hook(after=_received)
 call = Hook(_called, _answered, within=_call)
-reported = Hook(after=_reported)
-ended = Hook(after=_ended)
 preparing = Hook(lambda invocation: invocation.arg(0, "call_res"), _prepared, within=_result)
-serialised = Hook(after=_serialised)

@@ -226,7 +226,8 @@ serialized = Hook(_serializing, _serialized)
 # LangGraph: the names of nodes and checkpoints, which come from the config, the arguments and the loop's tasks.
 
 
-def note_task(invocation: Invocation) -> None:
+@Hook
+def writing(invocation: Invocation) -> None:
     """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
     task_id = invocation.arg(0, "task_id")
     task = getattr(invocation.instance, "tasks", {}).get(task_id)
@@ -234,15 +235,12 @@ def note_task(invocation: Invocation) -> None:
         _task.set((task_id, task.name))
 
 
-writing = Hook(note_task)
-
-
-def _methods(saver: Any) -> Iterable[tuple[type, str, Hook]]:
+@Family
+def savers(saver: Any) -> Iterable[tuple[type, str, Hook]]:
     for name, reader in (("put", put), ("aput", put), ("put_writes", put_writes), ("aput_writes", put_writes)):
         yield type(saver), name, reader
 
 
-savers = Family(_methods)
 serializers = Family(lambda saver: ((type(saver.serde), "dumps_typed", serialized),))
 
 #: The name of a graph that the program gave none.

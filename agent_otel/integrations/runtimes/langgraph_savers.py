@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_text, text
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.runtimes import langgraph
 from agent_otel.integrations.runtimes.langgraph import open_saving
@@ -42,7 +42,8 @@ _NAMES = len("PK" + "SK" + "CHUNK" + "payload")
 _TTL = len("ttl") + 6
 
 
-def _put_item(invocation: Invocation) -> None:
+@Hook
+def put_item(invocation: Invocation) -> None:
     saving = open_saving.get()
     if saving is not None:
         ttl = _TTL if invocation.instance.ttl_seconds else 0
@@ -51,15 +52,13 @@ def _put_item(invocation: Invocation) -> None:
         saving.items.append((_NAMES + handler.text_bytes(key) + len(data) + ttl, "dynamodb"))
 
 
-def _put_object(invocation: Invocation) -> None:
+@Hook
+def put_object(invocation: Invocation) -> None:
     saving = open_saving.get()
     if saving is not None:
         saving.whole = True
         saving.items.append((len(invocation.arg(1, "data")), "s3"))
 
-
-put_item = Hook(_put_item)
-put_object = Hook(_put_object)
 
 COSMOSDB_ENTRY = Integration(
     "langgraph-checkpoint-cosmosdb",
@@ -85,7 +84,8 @@ _ITEMS = frozenset({"checkpoint", "channel"})
 # stands there in Base64, with the ids beside it: the bytes are those of the bodies that the SDK sends.
 
 
-def _encoded(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+@after
+def encoded(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     saving = open_saving.get()
     if saving is None or error is not None:
         return
@@ -94,8 +94,6 @@ def _encoded(invocation: Invocation, value: Any, error: BaseException | None) ->
         saving.whole = True
         saving.items.append((handler.text_bytes(value) if is_text(value) else len(value), "cosmosdb"))
 
-
-encoded = Hook(after=_encoded)
 
 # LangGraph's saver for MongoDB, which takes its serializer after its base class has made another one. A checkpoint
 # with its metadata is a document, and so is each channel that a node writes: each meets MongoDB's cap of a document.
@@ -129,7 +127,8 @@ POSTGRES_ENTRY = Integration(
 # LangGraph's savers for PostgreSQL: the values that they put into a column of their own, not into the serializer.
 
 
-def _inlined(invocation: Invocation) -> None:
+@Hook
+def inlined(invocation: Invocation) -> None:
     """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
     saving = open_saving.get()
     if saving is not None:
@@ -138,8 +137,6 @@ def _inlined(invocation: Invocation) -> None:
         values = fields(fields(given).get("channel_values")) if is_dict(given) else {}
         saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
 
-
-inlined = Hook(_inlined)
 
 REDIS_ENTRY = Integration(
     "langgraph-checkpoint-redis",
@@ -163,11 +160,9 @@ REDIS_ENTRY = Integration(
 # ids beside it: the bytes are those of the texts that Redis gets.
 
 
-def _document_encoded(_: Invocation, value: Any, error: BaseException | None) -> None:
+@after
+def document_encoded(_: Invocation, value: Any, error: BaseException | None) -> None:
     saving = open_saving.get()
     if saving is not None and error is None:
         saving.whole = True
         saving.items.append((handler.text_bytes(value), "redis"))
-
-
-document_encoded = Hook(after=_document_encoded)

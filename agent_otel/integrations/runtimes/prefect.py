@@ -17,7 +17,7 @@ from agent_otel._internal import collected
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -138,7 +138,8 @@ def _of(engine: Any) -> Step:
     return Step(_RUNTIME, None, engine.flow.name, identity(engine.flow_run.id), max(engine.flow_run.run_count, 1))
 
 
-def _running(invocation: Invocation) -> None:
+@Hook
+def flow(invocation: Invocation) -> None:
     """Report the parameters of a flow's first run; later runs of it have the same ones."""
     engine = invocation.instance
     step = _of(engine)
@@ -148,7 +149,8 @@ def _running(invocation: Invocation) -> None:
         step_handler.object_carried(step, INPUT, engine.flow_run.parameters)
 
 
-def _created(invocation: Invocation, run: Any, error: Any) -> None:
+@after
+def created(invocation: Invocation, run: Any, error: Any) -> None:
     """Report that the server refused to create a run, with the size from its message."""
     said = _TOO_LARGE.search(str(error)[:_SAID_CHARACTERS]) if error is not None else None
     if said is None:
@@ -177,7 +179,8 @@ def _stored(invocation: Invocation, value: Any, error: BaseException | None) -> 
     unstored.finish()
 
 
-def _serialised(invocation: Invocation, data: Any, error: Any) -> None:
+@after
+def serialised(invocation: Invocation, data: Any, error: Any) -> None:
     """Keep the serialised bytes: those of the result, then those of the record that contains it, if it is stored."""
     unstored = _unstored.get(id(invocation.instance))
     if unstored is not None and error is None:
@@ -186,8 +189,5 @@ def _serialised(invocation: Invocation, data: Any, error: Any) -> None:
 
 
 task = Hook(_calling, _called)
-flow = Hook(_running)
 flow_success = Hook(lambda invocation: _of(invocation.instance), within=_ending)
-created = Hook(after=_created)
 storing = Hook(_storing, _stored)
-serialised = Hook(after=_serialised)

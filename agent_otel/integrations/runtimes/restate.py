@@ -20,7 +20,7 @@ from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import INPUT, OUTPUT, STATE
@@ -82,7 +82,8 @@ def _invocation() -> str | None:
 execution_context.workflows.append(_invocation)
 
 
-def _begins(invocation: Invocation) -> None:
+@Hook
+def invocation(invocation: Invocation) -> None:
     """Begin an attempt and report its input, if the journal contains nothing else yet."""
     context = invocation.instance
     handler, begun = context.handler, context.invocation
@@ -98,7 +99,8 @@ def _begins(invocation: Invocation) -> None:
         _begun.note(key)
 
 
-def _registered(invocation: Invocation, registered: Any, error: Any) -> None:
+@after
+def registered(invocation: Invocation, registered: Any, error: Any) -> None:
     if error is None and not registered.replayed:
         _attempts[invocation.instance].names[registered.handle] = invocation.arg(0, "name")
 
@@ -126,14 +128,16 @@ def _raised(error: BaseException) -> StepOutcome:
     return StepOutcome(error_type=class_of(error if own is None else own))
 
 
-def _succeeds(invocation: Invocation) -> None:
+@Hook
+def success(invocation: Invocation) -> None:
     attempt = _attempts[invocation.instance]
     handle, output = invocation.arg(0, "handle"), invocation.arg(1, "output")
     attempt.outcomes[handle] = StepOutcome(Payload(OUTPUT, len(output), output))
     _hand_over(attempt, handle, output)
 
 
-def _fails(invocation: Invocation) -> None:
+@Hook
+def failure(invocation: Invocation) -> None:
     """Keep the failure that the SDK proposes for a step; the server may lose this attempt's other proposals."""
     attempt = _attempts[invocation.instance]
     attempt.outcomes[invocation.arg(0, "handle")] = StepOutcome(error_type=class_of(sys.exc_info()[1]))
@@ -141,7 +145,8 @@ def _fails(invocation: Invocation) -> None:
         _proposed.forget(key)
 
 
-def _returned(invocation: Invocation, output: Any, error: Any) -> None:
+@after
+def handler(invocation: Invocation, output: Any, error: Any) -> None:
     if error is None:
         attempt = _attempts[invocation.arg(1, "ctx").vm]
         if _proposed.count((attempt.step.execution, None)):
@@ -157,17 +162,12 @@ def _hand_over(attempt: _Attempt, handle: int | None, output: bytes) -> None:
         _proposed.note(key)
 
 
-def _stores(invocation: Invocation) -> None:
+@Hook
+def state(invocation: Invocation) -> None:
     vm = invocation.instance
     if not vm.is_replaying():
         name, value = invocation.arg(0, "name"), invocation.arg(1, "value")
         step_handler.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 
-invocation = Hook(_begins)
-registered = Hook(after=_registered)
 run = StepReader(_step, _nothing, _outcome, _raised)
-success = Hook(_succeeds)
-failure = Hook(_fails)
-handler = Hook(after=_returned)
-state = Hook(_stores)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations import wrappers
+from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT, STATE
@@ -178,7 +178,7 @@ class TaskHub:
         stub = invocation.instance
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
-                wrappers.wrap_attribute(stub, method, Hook(after=hook))
+                wrap.wrap_attribute(stub, method, Hook(after=hook))
 
     def _sent(self, invocation: Invocation, result: Any, error: Any) -> None:
         self.result_sent(invocation.args[0], refused=is_refusal(error))

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Flag, Hook
+from agent_otel.integrations.hooks import Flag, Hook, after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -78,11 +78,13 @@ def _input(invocation: Invocation) -> Payload | None:
     return payload_of(INPUT, start.input, again=start.attempt > 1)  # the history has it once
 
 
-def _completing_activity(invocation: Invocation) -> None:
+@Hook
+def completing_activity(invocation: Invocation) -> None:
     _completed.set((invocation.arg(0, "comp"), limit_of(invocation.instance)))
 
 
-def _beating(invocation: Invocation) -> None:
+@Hook
+def beating(invocation: Invocation) -> None:
     """Report the details of a heartbeat that the core refuses; it fails the activity then."""
     step = step_handler.current_step()
     carried = payload_of(OUTPUT, invocation.arg(0, "comp").details)
@@ -119,7 +121,8 @@ def _failed(failure: Any, limit: int) -> StepOutcome:
 # --- the workflow side ------------------------------------------------------------------------------------------------
 
 
-def _activating(invocation: Invocation) -> None:
+@Hook
+def activating(invocation: Invocation) -> None:
     """Read an activation before payloads are decoded, and before workflow code runs."""
     activation = invocation.arg(0, "act")
     _activation.set(activation)
@@ -145,11 +148,13 @@ def _report(step: Step, carried: Payload | None, refused: str | None = None) -> 
         step_handler.payload(step, carried, refused=refused)
 
 
-def _completing_workflow(invocation: Invocation) -> None:
+@Hook
+def completing_workflow(invocation: Invocation) -> None:
     _read_commands(invocation.arg(0, "comp"), limit_of(invocation.instance))
 
 
-def _encoded(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def encoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Read the commands that the SDK's Python side refused as too large; it sends a completion without commands."""
     said = _SAID_TOO_LARGE.search(str(error)) if error is not None else None
     if said is not None:
@@ -189,12 +194,14 @@ def _read_commands(completion: Any, limit: int) -> None:
 # --- the worker -------------------------------------------------------------------------------------------------------
 
 
-def _validated(invocation: Invocation, value: Any, error: Any) -> None:
+@after
+def validated(invocation: Invocation, value: Any, error: Any) -> None:
     """Read the namespace's limits when a worker has validated it with the server."""
     keep_limit(invocation.instance, getattr(value, "limits", None))
 
 
-def _workflow_worker_made(invocation: Invocation) -> None:
+@Hook
+def workflow_worker(invocation: Invocation) -> None:
     """Exclude this package from the sandbox's reloading: loaded again for each run it would measure nothing."""
     modules = getattr(getattr(invocation.kwargs["workflow_runner"], "restrictions", None), "passthrough_modules", None)
     if type(modules) is set:
@@ -203,15 +210,8 @@ def _workflow_worker_made(invocation: Invocation) -> None:
 
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
 handler = Hook(lambda _: step_handler.step_started())
-completing_activity = Hook(_completing_activity)
-beating = Hook(_beating)
-activating = Hook(_activating)
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
 workflow_code = Hook(lambda _: True, within=Flag(observer.muted))
-completing_workflow = Hook(_completing_workflow)
-encoded = Hook(after=_encoded)
-validated = Hook(after=_validated)
-workflow_worker = Hook(_workflow_worker_made)
 
 RUNTIME = "temporal"
 _BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")

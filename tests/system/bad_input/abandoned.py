@@ -23,9 +23,7 @@ import agent_otel
 from agent_otel._internal import errors
 from agent_otel.core.types import ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations import preload
-from agent_otel.integrations.generators import watched
-from agent_otel.integrations.stand_ins import stand_in
-from agent_otel.integrations.wrappers import wrapper_for
+from agent_otel.integrations.wrap import stand_in, watched, wrapper_for
 
 if TYPE_CHECKING:
     from collections.abc import Generator

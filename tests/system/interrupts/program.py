@@ -41,7 +41,7 @@ from agent_otel.core.types import (
     StepReader,
 )
 from agent_otel.integrations.hooks import Hook, Within, hooked
-from agent_otel.integrations.wrappers import wrapper_for
+from agent_otel.integrations.wrap import wrapper_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator

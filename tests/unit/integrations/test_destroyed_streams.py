@@ -47,7 +47,7 @@ _ABANDONED = """
 import gc, json
 import agent_otel
 from agent_otel.core.executions import executions
-from agent_otel.integrations.streams import MeasuredStream
+from agent_otel.integrations.wrap import MeasuredStream
 from agent_otel.core.model_request import ModelVisit
 from agent_otel.core.types import ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks import openai
@@ -71,7 +71,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.model_request import ModelVisit
 from agent_otel.core.types import ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.streams import MeasuredStream
+from agent_otel.integrations.wrap import MeasuredStream
 from agent_otel.telemetry.setup import telemetry
 
 def items():

@@ -214,7 +214,7 @@ importlib.metadata.version = refuse
     assert "agent_otel.integrations.versions" in loaded
     assert {
         "agent_otel.integrations.patching",
-        "agent_otel.integrations.wrappers",
+        "agent_otel.integrations.wrap",
         "agent_otel.telemetry",
         "agent_otel.semconv",
     }.isdisjoint(loaded)

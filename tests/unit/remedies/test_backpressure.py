@@ -28,7 +28,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.core.usage import Usage
-from agent_otel.integrations.wrappers import wrapper_for
+from agent_otel.integrations.wrap import wrapper_for
 from agent_otel.remedies import backpressure
 from agent_otel.remedies.backpressure import Backpressure, Pauses, Refusal, TokenBudget, refusal
 from agent_otel.remedies.limits import Limits

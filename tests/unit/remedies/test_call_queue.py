@@ -18,7 +18,7 @@ import agent_otel
 from agent_otel.core import handler
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.wrappers import wrapper_for
+from agent_otel.integrations.wrap import wrapper_for
 from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry

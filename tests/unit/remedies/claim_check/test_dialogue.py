@@ -12,7 +12,7 @@ import agent_otel
 from agent_otel._internal import env
 from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
-from agent_otel.integrations import dialogues
+from agent_otel.integrations import wrap
 from agent_otel.remedies.claim_check import dialogue
 from agent_otel.semconv import TOOL_RESULTS
 
@@ -81,7 +81,7 @@ class Model:
             return wrapped(*args, **kwargs)
 
         assert self.reader.exchange is not None
-        wrapper = dialogues.answering(measured, self.reader, self.reader.exchange, is_async=False)
+        wrapper = wrap.answering(measured, self.reader, self.reader.exchange, is_async=False)
         answer = wrapper(respond, None, (body,), {})
         return list(answer) if hasattr(answer, "__next__") else answer
 
@@ -332,7 +332,7 @@ def test_asynchronous_requests_are_answered_off_the_loop() -> None:
             return await wrapped(*args, **kwargs)
 
         assert model.reader.exchange is not None
-        wrapper = dialogues.answering(measured, model.reader, model.reader.exchange, is_async=True)
+        wrapper = wrap.answering(measured, model.reader, model.reader.exchange, is_async=True)
         assert await wrapper(respond, None, (asked(shown),), {}) is DONE
         return requests[1]["messages"][-1]["content"]
 

@@ -22,7 +22,7 @@ from agent_otel.core import remedy_hooks
 from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.executions import executions
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
-from agent_otel.integrations import summaries
+from agent_otel.integrations import wrap
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.remedies import backpressure
 from agent_otel.remedies.backpressure import Refusal
@@ -86,8 +86,8 @@ class Model:
         )
         assert self.reader.exchange is not None
         self._wrappers = [
-            summaries.summarising(_measured, self.reader, self.reader.exchange, is_async=False),
-            summaries.summarising(_ameasured, self.reader, self.reader.exchange, is_async=True),
+            wrap.summarising(_measured, self.reader, self.reader.exchange, is_async=False),
+            wrap.summarising(_ameasured, self.reader, self.reader.exchange, is_async=True),
         ]
 
     def ask(self, messages: list[Item], **more: Any) -> list[Item]:
