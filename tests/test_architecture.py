@@ -163,9 +163,8 @@ FEW = 3
 LARGE_FOLDERS = {
     "agent_otel.cli": 26,
     "agent_otel.core": 51,
-    "agent_otel.integrations.frameworks": 24,
+    "agent_otel.integrations.frameworks": 23,
     "agent_otel.integrations.model_sdks": 20,
-    "agent_otel.integrations.runtimes": 16,
     "agent_otel.remedies.claim_check": 20,
 }
 #: Small modules that one module imports, their neighbour.
@@ -182,13 +181,10 @@ ALONE = {
 }
 #: Modules of readers that adapters of several distributions share, without an entry.
 SHARED = {
-    "agent_otel.integrations.frameworks.offloaders",
     "agent_otel.integrations.model_sdks.chat_function",
     "agent_otel.integrations.model_sdks.langchain",
     "agent_otel.integrations.model_sdks.openai_answers",
     "agent_otel.integrations.model_sdks.stainless",
-    "agent_otel.integrations.runtimes.recent",
-    "agent_otel.integrations.runtimes.taskhub",
 }
 #: Fields of shared types that fewer than three adapters set.
 RARE_FIELDS = {

@@ -1,4 +1,4 @@
-"""Functions of tool readers that several adapters have: whose an exception is, and how arguments are injected."""
+"""Functions that readers of several adapters have: whose an exception is, how arguments are injected, what is kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within
 
 if TYPE_CHECKING:
+    from collections import OrderedDict
     from collections.abc import Callable
 
     from agent_otel.core.types import Invocation, Replacement
@@ -64,3 +65,14 @@ def inject_into(position: int, name: str) -> Callable[[Invocation, dict[str, Any
 def replace_by_text(_: Any, replacement: Replacement, __: Invocation) -> str:
     """Return the text of a replacement, for a function that returns a text, or a value of which one is made."""
     return replacement.text
+
+
+def nothing(*_: Any) -> None:
+    """Read no result, or no input."""
+
+
+def remember(kept: OrderedDict[Any, Any], key: Any, value: Any, most: int) -> None:
+    """Keep a value; above so many the oldest is dropped."""
+    kept[key] = value
+    if len(kept) > most:
+        kept.popitem(last=False)

@@ -17,7 +17,7 @@ from agent_otel._internal import errors
 from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations import frameworks, runtimes, stores
+from agent_otel.integrations import frameworks, payloads, runtimes
 from agent_otel.integrations.frameworks import agno, openai_agents
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.runtimes import (
@@ -26,7 +26,6 @@ from agent_otel.integrations.runtimes import (
     hatchet,
     inngest,
     langgraph,
-    langgraph_savers,
     prefect,
     restate,
 )
@@ -69,14 +68,14 @@ def _after(hook: Hook, invocation: Invocation, value: Any, error: BaseException 
 
 
 def _agno_saved(value: Any) -> None:
-    run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
+    run, transfer = _space(messages=value, tools=[value], content=value), payloads.Transfer()
     transfer.bytes = 10**9
     for given in (run, value):
         _after(agno.saved, Invocation(None, (given, value), {}, transfer), None, _error())
 
 
 def _agno_read(value: Any) -> None:
-    run, transfer = _space(messages=value, tools=[value], content=value), stores.Transfer()
+    run, transfer = _space(messages=value, tools=[value], content=value), payloads.Transfer()
     transfer.bytes = 10**9
     for session in (_space(runs=[run, value]), value):
         _after(agno.read, Invocation(None, (value,), {}, transfer), session, None)
@@ -111,7 +110,7 @@ def _langgraph_serialized(value: Any) -> None:
 def _langgraph_inlined(value: Any) -> None:
     for given in (value, {"channel_values": value}, {"channel_values": {"a": value}}):
         _enter(langgraph.open_saving, langgraph._Saving(None))
-        _before(langgraph_savers.inlined, Invocation(None, (given,), {}))
+        _before(langgraph.inlined, Invocation(None, (given,), {}))
 
 
 def _saving(value: Any) -> tuple[Any, Any]:
@@ -171,7 +170,7 @@ def _inngest_serialised(value: Any) -> None:
 
 def _openai_agents_added(value: Any) -> None:
     session = _space(session_id=value, session_settings=None)
-    transfer = stores.Transfer()
+    transfer = payloads.Transfer()
     transfer.bytes = 10**9
     for error in (None, _error()):
         _after(openai_agents.added, Invocation(session, (value,), {}, transfer), None, error)
@@ -180,7 +179,7 @@ def _openai_agents_added(value: Any) -> None:
 
 def _openai_agents_read(value: Any) -> None:
     session = _space(session_id="s", session_settings=None)
-    transfer = stores.Transfer()
+    transfer = payloads.Transfer()
     transfer.bytes = 10**9
     _after(openai_agents.read, Invocation(session, (), {}, transfer), [value], None)
 
@@ -229,7 +228,7 @@ ROWS: dict[str, Callable[[Any], None]] = {
     "inngest.preparing": _inngest_preparing,
     "inngest.reported": _inngest_reported,
     "inngest.serialised": _inngest_serialised,
-    "langgraph_savers.inlined": _langgraph_inlined,
+    "langgraph.inlined": _langgraph_inlined,
     "langgraph.put": _langgraph_put,
     "langgraph.put_writes": _langgraph_put_writes,
     "langgraph.serialized": _langgraph_serialized,
@@ -246,7 +245,6 @@ SERIALISED = {
     "aws_durable": {"checkpoint", "collected", "invocation"},
     "azure_durable": {"awaited", "in_thread", "invoked"},
     "celery": {"published", "starting", "tracer"},
-    "dapr": {"activity", "stub", "workflow"},
     "dapr_agents": {"saved"},
     "dbos": {
         "asked",
@@ -260,12 +258,10 @@ SERIALISED = {
         "step",
         "tried",
     },
-    "durabletask": {"activity", "externalized", "orchestrator", "requested", "stub", "worker"},
     "google_adk": {"appended", "bound", "read", "requested", "result", "validated"},
     "hatchet": {"step_run"},
     "inngest": {"received"},
-    "langgraph": {"savers", "serializers", "writing"},
-    "langgraph_savers": {"document_encoded", "encoded", "put_item", "put_object", "savers"},
+    "langgraph": {"document_encoded", "encoded", "put_item", "put_object", "savers", "serializers", "writing"},
     "llama_index": {"restored", "saved"},
     "openai_agents": {
         "deserialized",
@@ -280,6 +276,10 @@ SERIALISED = {
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
     "strands": {"appended", "loaded", "messages", "put", "read", "written"},
+    "taskhub": {
+        *("activity", "externalized", "orchestrator", "requested", "stub", "worker"),
+        *("dapr_activity", "dapr_stub", "dapr_workflow"),
+    },
     "temporal": {
         "activating",
         "activity",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_text, listed, properties, text, traceback_of
+from agent_otel.core.plain import fields, is_empty, is_named, is_text, listed, number, properties, text, traceback_of
 from agent_otel.core.types import (
     PRODUCED,
     AgentRun,
@@ -27,8 +27,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import stores
-from agent_otel.integrations.frameworks.offloaders import of_agno
+from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -110,7 +109,8 @@ def _call(invocation: Invocation) -> ToolCall:
     # The framework makes one up where the program names none.
     session = execution_context.outside_of_runs(getattr(function._run_context, "session_id", None))
     arguments = {} if is_empty(call.arguments) else call.arguments
-    name, above = getattr(agent, "name", None), of_agno(agent)
+    above = number(fields(fields(agent).get("_result_store")).get("threshold_chars")) or 0  # a text has no fewer bytes
+    name = getattr(agent, "name", None)
     return ToolCall(function.name, arguments, call.call_id, name, session, offloads_above=above)
 
 
@@ -319,19 +319,21 @@ dispatched = RunReader(_dispatched, also_traced_by=_ALSO_TRACED_BY)
 _RUNTIME = "agno"
 
 
-def _saved(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.writing
+def saved(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     size = invocation.state.bytes
     if size:
         run, session = invocation.arg(0, "run"), text(invocation.arg(1, "session_id"))
-        stores.report(_RUNTIME, session, STATE, size, [_parts(run)], error=error, is_appended=True)
+        payloads.report(_RUNTIME, session, STATE, size, [_parts(run)], error=error, is_appended=True)
 
 
-def _read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
+@payloads.reading
+def read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
     """Report the session that a run begins with; a read of a part of it is no payload."""
     size = invocation.state.bytes
-    if size and error is None and invocation.arg(4, "runs_limit") is None and stores.in_run():
+    if size and error is None and invocation.arg(4, "runs_limit") is None and payloads.in_run():
         value = [_parts(run) for run in listed(getattr(session, "runs", None))]
-        stores.report(_RUNTIME, text(invocation.arg(0, "session_id")), HISTORY, size, value)
+        payloads.report(_RUNTIME, text(invocation.arg(0, "session_id")), HISTORY, size, value)
 
 
 def _parts(run: Any) -> dict[str, Any]:
@@ -343,16 +345,14 @@ def _parts(run: Any) -> dict[str, Any]:
 @after
 def rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
     for _, data in listed(rows) if error is None else ():
-        stores.add(data, is_read=True)
+        payloads.add(data, is_read=True)
 
 
 @after
 def runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
     """Add the bytes of runs that come from `json.loads`, and were written as `json.dumps` writes by default."""
-    for run in listed(runs) if error is None and stores.is_reading() else ():
-        stores.add(json.dumps(run), is_read=True)
+    for run in listed(runs) if error is None and payloads.is_reading() else ():
+        payloads.add(json.dumps(run), is_read=True)
 
 
-saved = Hook(stores.begin, _saved, within=stores.open_transfer)
-read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
-encoded = Hook(after=stores.add_returned)
+encoded = after(payloads.add_returned)

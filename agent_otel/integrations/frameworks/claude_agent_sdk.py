@@ -14,6 +14,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS
 
@@ -114,9 +115,8 @@ def parsing(invocation: Invocation) -> None:
 def _ask(block: dict[str, Any]) -> None:
     call_id = text(block["id"])
     if call_id is not None:
-        _asked[call_id] = RequestPart(TOOL_CALL_ARGUMENTS, block["input"], call_id, text(block["name"]))
-        if len(_asked) > _MOST_ASKED:
-            _asked.popitem(last=False)
+        part = RequestPart(TOOL_CALL_ARGUMENTS, block["input"], call_id, text(block["name"]))
+        remember(_asked, call_id, part, _MOST_ASKED)
 
 
 request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel.core import handler, step_handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, listed, text
 from agent_otel.core.types import (
     HANDED_BACK,
     PRODUCED,
@@ -21,6 +21,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.payloads import bytes_of
 from agent_otel.integrations.readers import inject_by_name
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import is_refusal
@@ -113,7 +114,7 @@ def saved(invocation: Invocation, result: Any, error: Any) -> None:
     refused = str(error) if is_refusal(error) else None
     if error is not None and refused is None:
         return
-    size = handler.text_bytes(value) if is_text(value) else len(value)
+    size = bytes_of(value)
     again = _refused.pop(key, None) == size
     if refused is not None and len(_refused) < _MAX_REFUSED:
         _refused[key] = size

@@ -28,7 +28,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import stores
+from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Family, Hook, Passing, after
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -315,19 +315,21 @@ _RUNTIME = "google-adk"
 # they do not count. The bytes on Vertex AI are those of the bodies of requests and responses.
 
 
-def _appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.writing
+def appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     size = invocation.state.bytes
     if size:
         session, event = invocation.arg(0, "session"), invocation.arg(1, "event")
-        stores.report(_RUNTIME, text(session.id), STATE, size, _parts(event), error=error, is_appended=True)
+        payloads.report(_RUNTIME, text(session.id), STATE, size, _parts(event), error=error, is_appended=True)
 
 
-def _read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
+@payloads.reading
+def read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
     """Report the session that a run begins with; a read of a part of it is no payload."""
     events = listed(getattr(session, "events", None))
-    if error is None and events and not invocation.arg(3, "config") and stores.in_run():
+    if error is None and events and not invocation.arg(3, "config") and payloads.in_run():
         value = [part for event in events for part in _parts(event)]
-        stores.report(_RUNTIME, text(session.id), HISTORY, invocation.state.bytes, value)
+        payloads.report(_RUNTIME, text(session.id), HISTORY, invocation.state.bytes, value)
 
 
 def _parts(event: Any) -> list[Any]:
@@ -345,37 +347,35 @@ def _part(part: Any) -> Any:
 @after
 def bound(_: Invocation, value: Any, error: BaseException | None) -> None:
     if error is None and is_text(value):
-        stores.add(value)
+        payloads.add(value)
 
 
 @Hook
 def result(invocation: Invocation) -> None:
     value = invocation.arg(0, "value")
     if is_text(value):
-        stores.add(value, is_read=True)
+        payloads.add(value, is_read=True)
 
 
 @Hook
 def validated(invocation: Invocation) -> None:
-    stores.add(invocation.arg(0, "json_data"), is_read=True)
+    payloads.add(invocation.arg(0, "json_data"), is_read=True)
 
 
-def _sent(invocation: Invocation) -> stores.Transfer | None:
+def _sent(invocation: Invocation) -> payloads.Transfer | None:
     """Take the size of an event's body, again when it is sent again; google-genai makes its text with these options."""
-    transfer = stores.open_transfer.get()
+    transfer = payloads.open_transfer.get()
     if transfer is not None and not transfer.is_read:
         data = fields(invocation.arg(0, "http_request")).get("data")
         if data:
-            stores.add(data if type(data) is bytes else json.dumps(data), is_whole=True)
+            payloads.add(data if type(data) is bytes else json.dumps(data), is_whole=True)
     return transfer
 
 
 def _answered(_: Invocation, response: Any, error: BaseException | None) -> None:
-    if error is None and stores.is_reading():
+    if error is None and payloads.is_reading():
         for body in listed(getattr(response, "response_stream", None)):
-            stores.add(body, is_read=True)
+            payloads.add(body, is_read=True)
 
 
-appended = Hook(stores.begin, _appended, within=stores.open_transfer)
-read = Hook(stores.begin_reading, _read, within=stores.open_transfer)
 requested = Hook(_sent, _answered)

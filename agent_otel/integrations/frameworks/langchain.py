@@ -12,14 +12,16 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import weakref
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import suppressed
 from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
 from agent_otel.core import held_span
-from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, text
+from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, number, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.frameworks.offloaders import of_deepagents
 from agent_otel.integrations.hooks import Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -27,7 +29,7 @@ from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from opentelemetry.trace import Span
 
@@ -112,8 +114,42 @@ def _node_call(invocation: Invocation) -> ToolCall:
     metadata, configurable = [each if issubclass(type(each), dict) else {} for each in known]
     agent, thread_id = dict.get(metadata, "lc_agent_name"), dict.get(configurable, "thread_id")
     thread_id = thread_id if type(thread_id) is str else identity(thread_id)
-    above = of_deepagents(invocation.instance) if "deepagents" in sys.modules else 0
+    above = _offloads_above(invocation.instance) if "deepagents" in sys.modules else 0
     return ToolCall(call["name"], call["args"], call["id"], agent, thread_id, offloads_above=above)
+
+
+#: Deep Agents store a result above so many tokens themselves.
+_TOKEN_CHARACTERS = 4
+#: Values that a chain of middleware is searched for: each middleware has about five.
+_MOST_VALUES = 400
+# By the node, whose middleware does not change.
+_of_nodes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
+def _offloads_above(node: Any) -> int:
+    """Return the limit of the middleware that is chained around the calls of a ``ToolNode``."""
+    known = _of_nodes.get(node)
+    if known is None:
+        chain = fields(node).get("_wrap_tool_call")
+        limits = [number(fields(owner).get("_tool_token_limit_before_evict")) for owner in _owners(chain)]
+        known = _of_nodes[node] = _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
+    return known
+
+
+def _owners(chain: Any) -> Iterator[Any]:
+    """Yield the objects whose methods a chain of functions calls; the chain keeps them in closures."""
+    pending, seen = [chain], set[int]()
+    while pending and len(seen) < _MOST_VALUES:
+        function = pending.pop()
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        if type(function) is MethodType:
+            yield function.__self__
+        elif type(function) is FunctionType:
+            for cell in function.__closure__ or ():
+                with suppressed(ValueError):  # an empty cell
+                    pending.append(cell.cell_contents)
 
 
 def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:

@@ -24,7 +24,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import stores
+from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.readers import inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -280,4 +280,4 @@ def _report(workflow: Any, direction: str, value: Any) -> None:
     except ours(TypeError, ValueError):
         return  # a serializer of the program's own, which makes no JSON
     name = name_of(workflow) or type(workflow).__name__
-    stores.report("llama-index", None, direction, size, value, agent=name)
+    payloads.report("llama-index", None, direction, size, value, agent=name)

@@ -36,8 +36,8 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import stores
-from agent_otel.integrations.hooks import Hook, Passing, Revising
+from agent_otel.integrations import payloads
+from agent_otel.integrations.hooks import Hook, Passing, Revising, after
 from agent_otel.integrations.readers import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
@@ -419,62 +419,61 @@ def report_added(session: Any, items: Any, size: int, error: BaseException | Non
     if size:
         whose = text(session.session_id)
         variant = "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
-        stores.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
+        payloads.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
 
 
 def _read(invocation: Invocation, items: Any, size: int) -> None:
     if size:
-        stores.report(_RUNTIME, text(invocation.instance.session_id), HISTORY, size, listed(items))
+        payloads.report(_RUNTIME, text(invocation.instance.session_id), HISTORY, size, listed(items))
 
 
 def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
     """Return true where a run begins with the session; a read of a part of it is no payload."""
     own = getattr(invocation.instance, "session_settings", None)  # from 0.9 on
     limits = (invocation.arg(0, "limit"), getattr(own, "limit", None))
-    return error is None and limits == (None, None) and stores.in_run()
+    return error is None and limits == (None, None) and payloads.in_run()
 
 
 # --- sessions with a serializer of their own -------------------------------------------------------------------------
 
 
-def _encoded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.writing
+def added(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
 
 
-def _decoded(invocation: Invocation, items: Any, error: BaseException | None) -> None:
+@payloads.reading
+def read(invocation: Invocation, items: Any, error: BaseException | None) -> None:
     if _is_whole(invocation, error):
         _read(invocation, items, invocation.state.bytes)
 
 
-added = Hook(stores.begin, _encoded, within=stores.open_transfer)
-read = Hook(stores.begin_reading, _decoded, within=stores.open_transfer)
-serialized = Hook(after=stores.add_returned)
-deserialized = Hook(lambda invocation: stores.add(invocation.arg(0, "item"), is_read=True))
+serialized = after(payloads.add_returned)
+deserialized = Hook(lambda invocation: payloads.add(invocation.arg(0, "item"), is_read=True))
 
 # --- Dapr ------------------------------------------------------------------------------------------------------------
 
 
-def _rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.writing
+def rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     size, session = invocation.state.bytes, text(invocation.instance.session_id)
     if size:
-        stores.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
+        payloads.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
 
 
 @Hook
 def saving(invocation: Invocation) -> None:
     """Take the size of a session's value, again when it is written again; another value has its metadata."""
     if (text(invocation.arg(1, "key")) or "").endswith(":messages"):
-        stores.add(invocation.arg(2, "value"), is_whole=True)
+        payloads.add(invocation.arg(2, "value"), is_whole=True)
 
 
 @Hook
 def loaded(invocation: Invocation) -> None:
     data = invocation.arg(0, "data")
     if data:
-        stores.add(data, is_read=True)
+        payloads.add(data, is_read=True)
 
-
-rewritten = Hook(stores.begin, _rewritten, within=stores.open_transfer)
 
 # OpenAI's Agents SDK: sessions in SQLite, whose rows are made inside of functions. The connection of a session shows
 # the rows that the database gets and returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``,
@@ -560,7 +559,7 @@ class _ReadingAsync(_Reading):
 def _count(rows: Any) -> None:
     for row in listed(rows):
         if is_text(row[0]):
-            stores.add(row[0], is_read=True)
+            payloads.add(row[0], is_read=True)
 
 
 @Hook
@@ -580,10 +579,10 @@ def _put(invocation: Invocation, connection: type[_Writing]) -> None:
 
 @Revising
 def connected(_: Invocation, connection: Any) -> Any:
-    return _Reading(connection) if stores.is_reading() else connection
+    return _Reading(connection) if payloads.is_reading() else connection
 
 
 @Passing
 async def connected_async(connect: Any, invocation: Invocation) -> Any:
     connection = await connect(*invocation.args, **invocation.kwargs)
-    return _ReadingAsync(connection) if stores.is_reading() else connection
+    return _ReadingAsync(connection) if payloads.is_reading() else connection

@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, text
+from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, number, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
@@ -29,8 +29,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import stores
-from agent_otel.integrations.frameworks.offloaders import of_strands
+from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.readers import raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -93,6 +92,9 @@ ENTRY = Integration(
 )
 
 
+_TOKEN_CHARACTERS = 4
+
+
 def _call(agent: Any, use: Mapping[str, Any]) -> ToolCall:
     known = fields(use)
     return ToolCall(
@@ -110,7 +112,10 @@ def _run_call(invocation: Invocation) -> ToolCall:
 
 
 def _dispatched(agent: Any, use: Mapping[str, Any]) -> ToolCall:
-    return _call(agent, use)._replace(offloads_above=of_strands(agent))
+    """Read a call, and the limit of the ``ContextOffloader`` among the agent's plugins."""
+    plugins = fields(fields(fields(agent).get("_plugin_registry")).get("_plugins")).values()
+    limits = [number(fields(plugin).get("_max_result_tokens")) for plugin in plugins]
+    return _call(agent, use)._replace(offloads_above=_TOKEN_CHARACTERS * min(filter(None, limits), default=0))
 
 
 def _stream_call(invocation: Invocation) -> ToolCall:
@@ -254,12 +259,14 @@ _MESSAGE = "message_"
 # file or an object of S3, and an agent begins with all of them. The bytes are those of the files and objects.
 
 
-def _appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.writing
+def appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     message, agent = invocation.arg(0, "message"), invocation.arg(1, "agent")
     _report(invocation, agent, STATE, [message], error)
 
 
-def _restored(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@payloads.reading
+def read(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     agent = invocation.arg(0, "agent")
     _report(invocation, agent, HISTORY, listed(agent.messages), error)
 
@@ -268,12 +275,12 @@ def _report(invocation: Invocation, agent: Any, direction: str, value: Any, erro
     size, session = invocation.state.bytes, text(invocation.instance.session_id)
     if size:
         is_appended, name = direction == STATE, text(getattr(agent, "name", None))
-        stores.report(_RUNTIME, session, direction, size, value, error=error, is_appended=is_appended, agent=name)
+        payloads.report(_RUNTIME, session, direction, size, value, error=error, is_appended=is_appended, agent=name)
 
 
 def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read: bool) -> None:
     """Add the bytes of a message's file."""
-    path, transfer = invocation.arg(0, "path"), stores.open_transfer.get()
+    path, transfer = invocation.arg(0, "path"), payloads.open_transfer.get()
     if error is None and transfer is not None and transfer.is_read == is_read:
         transfer.bytes += os.path.getsize(path) if os.path.basename(path).startswith(_MESSAGE) else 0  # noqa: PTH119, PTH202 - a text
 
@@ -281,14 +288,14 @@ def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read
 @after
 def put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     if error is None and invocation.arg(0, "key").rpartition("/")[2].startswith(_MESSAGE):
-        stores.add(_object(invocation.arg(1, "data")))
+        payloads.add(_object(invocation.arg(1, "data")))
 
 
 @after
 def messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
     """Add the objects of messages; threads of the framework's own have read them."""
-    for message in listed(messages) if error is None and stores.is_reading() else ():
-        stores.add(_object(message.to_dict()), is_read=True)
+    for message in listed(messages) if error is None and payloads.is_reading() else ():
+        payloads.add(_object(message.to_dict()), is_read=True)
 
 
 def _object(message: Any) -> str:
@@ -296,7 +303,5 @@ def _object(message: Any) -> str:
     return json.dumps(message, indent=2, ensure_ascii=False)
 
 
-appended = Hook(stores.begin, _appended, within=stores.open_transfer)
-read = Hook(stores.begin_reading, _restored, within=stores.open_transfer)
 written = Hook(after=functools.partial(_add, is_read=False))
 loaded = Hook(after=functools.partial(_add, is_read=True))

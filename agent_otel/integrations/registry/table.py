@@ -287,18 +287,11 @@ INTEGRATIONS = (
         Candidate('kombu.serialization', decoded='loads'),
         Candidate('kombu.messaging', encoded='Producer._prepare', published='Producer._publish'),
     )),
-    Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.dapr', sites=(
-        Candidate('dapr.ext.workflow._durabletask.worker', activity='_ActivityExecutor.execute _ActivityExecutor.execute_async', workflow='_OrchestrationExecutor.execute', stub='stubs.TaskHubSidecarServiceStub.__init__'),
-        Site(Candidate('dapr.aio.clients.grpc.client', saving='DaprGrpcClientAsync.save_state'), adapter='frameworks.openai_agents'),
-    )),
     Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', packages=('dbos',), adapter='runtimes.dbos', sites=(
         Site(Candidate('dbos._sys_db', recorded='SystemDatabase.record_operation_result', asked='SystemDatabase.check_operation_execution', started='SystemDatabase.init_workflow SystemDatabase.init_child_workflow', ended='SystemDatabase.update_workflow_outcome'), Candidate('dbos._sys_db', recorded='SystemDatabase.record_operation_result', asked='SystemDatabase.check_operation_execution', started='SystemDatabase.init_workflow', ended='SystemDatabase.update_workflow_outcome')),
         Candidate('dbos._outcome', step='Immediate._intercept', asynchronous_step='Pending._wrap'),
         Candidate('dbos._context', tried='EnterDBOSStepRetry.__enter__'),
         Site(Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', dequeued='execute_dequeued_workflow'), Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', resumes='execute_workflow_by_id'), Candidate('dbos._core', entered='EnterDBOSStep.__enter__', resumes='execute_workflow_by_id')),
-    )),
-    Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), adapter='runtimes.durabletask', sites=(
-        Candidate('durabletask.worker', activity='_ActivityExecutor.execute', requested='TaskHubGrpcWorker._execute_activity', orchestrator='_OrchestrationExecutor.execute', stub='stubs.TaskHubSidecarServiceStub.__init__', worker='TaskHubGrpcWorker.__init__', externalized='payload_helpers.externalize_payloads'),
     )),
     Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", packages=('hatchet_sdk',), adapter='runtimes.hatchet', sites=(
         Candidate('hatchet_sdk.worker.runner.runner', step_run='Runner.handle_start_step_run', serialised='Runner.serialize_output', task='Task.call Task.aio_call'),
@@ -316,19 +309,19 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Candidate('langgraph.checkpoint.base', savers='BaseCheckpointSaver.__init__'),
     )),
-    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+    Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', packages=('langgraph_checkpoint_aws',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Candidate('langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy', put_item='StorageStrategy._store_to_dynamodb', put_object='StorageStrategy._store_to_s3'),
     )),
-    Integration('langgraph-checkpoint-cosmosdb', distribution='langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+    Integration('langgraph-checkpoint-cosmosdb', distribution='langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Site(Candidate('azure.cosmos._synchronized_request', encoded='_request_body_from_data'), beside=('langgraph_checkpoint_cosmosdb',)),
     )),
-    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+    Integration('langgraph-checkpoint-mongodb', distribution='langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Candidate('langgraph.checkpoint.mongodb.saver', savers='MongoDBSaver.__init__'),
     )),
-    Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+    Integration('langgraph-checkpoint-postgres', distribution='langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Candidate('langgraph.checkpoint.postgres.base', inlined='Jsonb.__init__'),
     )),
-    Integration('langgraph-checkpoint-redis', distribution='langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph_savers', sites=(
+    Integration('langgraph-checkpoint-redis', distribution='langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Site(Candidate('redis.commands.json', document_encoded='_JSONBase._encode'), Candidate('redis.commands.json', document_encoded='JSON._encode'), beside=('langgraph.checkpoint.redis',)),
     )),
     Integration('prefect', distribution='prefect', minimum='3.8', tested='3.8, its own server', packages=('prefect',), adapter='runtimes.prefect', sites=(
@@ -339,6 +332,13 @@ INTEGRATIONS = (
     )),
     Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', packages=('restate',), adapter='runtimes.restate', sites=(
         Candidate('restate.server_context', run='ServerInvocationContext.create_run_coroutine', invocation='ServerInvocationContext.enter', handler='invoke_handler', registered='VMWrapper.sys_run', success='VMWrapper.propose_run_completion_success', failure='VMWrapper.propose_run_completion_failure VMWrapper.propose_run_completion_transient VMWrapper.propose_run_completion_transient_with_delay_override', state='VMWrapper.sys_set_state'),
+    )),
+    Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', packages=('durabletask',), adapter='runtimes.taskhub', sites=(
+        Candidate('durabletask.worker', activity='_ActivityExecutor.execute', requested='TaskHubGrpcWorker._execute_activity', orchestrator='_OrchestrationExecutor.execute', stub='stubs.TaskHubSidecarServiceStub.__init__', worker='TaskHubGrpcWorker.__init__', externalized='payload_helpers.externalize_payloads'),
+    )),
+    Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.taskhub', sites=(
+        Candidate('dapr.ext.workflow._durabletask.worker', dapr_activity='_ActivityExecutor.execute _ActivityExecutor.execute_async', dapr_workflow='_OrchestrationExecutor.execute', dapr_stub='stubs.TaskHubSidecarServiceStub.__init__'),
+        Site(Candidate('dapr.aio.clients.grpc.client', saving='DaprGrpcClientAsync.save_state'), adapter='frameworks.openai_agents'),
     )),
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', packages=('temporalio',), adapter='runtimes.temporal', sites=(
         Candidate('temporalio.worker._activity', activity='_ActivityWorker._handle_start_activity_task', handler='_ActivityInboundImpl.execute_activity'),

@@ -15,10 +15,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from agent_otel._internal import errors
-from agent_otel.core import handler, step_handler
-from agent_otel.core.plain import fields, is_text, text
+from agent_otel.core import step_handler
+from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Invocation, Payload, Step
-from agent_otel.integrations import stores
+from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
@@ -65,7 +65,7 @@ class _Counted:
 
     @errors.guarded("agentcore.chunk")
     def _add(self, chunk: Any) -> None:
-        self._bytes += handler.text_bytes(chunk) if is_text(chunk) else len(chunk)
+        self._bytes += payloads.bytes_of(chunk)
 
     @errors.guarded("agentcore.stream")
     def _report(self) -> None:
@@ -179,16 +179,16 @@ def created(request: dict[str, Any], answered: Any) -> None:
     http = answered[0] if type(answered) is tuple else None
     if type(body) is not bytes or http is None or http.status_code >= _REFUSED:
         return
-    saving = stores.open_saving.get()
+    saving = payloads.open_saving.get()
     if saving is not None:
         before = sum(size for size, _ in saving.items)
         saving.items = [(before + len(body), _RUNTIME)]
         return
-    transfer = stores.open_transfer.get()
+    transfer = payloads.open_transfer.get()
     if transfer is not None and not transfer.is_read:
-        stores.add(body)
+        payloads.add(body)
         return
-    stores.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=_memory(request))
+    payloads.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=_memory(request))
 
 
 def _session(body: bytes) -> str | None:

@@ -20,6 +20,8 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.payloads import carried_or_none
+from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
@@ -67,24 +69,12 @@ def _step(execution: str, operation: Any) -> Step:
     )
 
 
-def _carried(direction: str, text: str | None) -> Payload | None:
-    if not text:
-        return None
-    return Payload(direction, handler.text_bytes(text), text)
-
-
 def _error_type(error: Any) -> str | None:
     """Return the class name; the SDK writes the class with its module."""
     return error.type.rpartition(".")[2] if error is not None and error.type else None
 
 
 # --- steps while they run ---------------------------------------------------------------------------------------------
-
-
-def _enter(plugin: _Hooks, info: Any) -> None:
-    visit = step_handler.begin_step(_step(plugin.execution, info))
-    if visit is not None:
-        _running[plugin.execution, info.operation_id] = visit
 
 
 def _end(execution: str, operation_id: str, outcome: StepOutcome) -> bool:
@@ -106,10 +96,10 @@ class _Hooks:
     @errors.guarded("aws_durable.plugin")
     def on_user_function_start(self, info: Any) -> None:
         """Run before a step's function, or that of a context with steps in it, in its thread."""
-        if info.operation_type.value == "STEP":
-            _enter(self, info)
-        else:
+        if info.operation_type.value != "STEP":
             self._branches.entered(info)
+        elif (visit := step_handler.begin_step(_step(self.execution, info))) is not None:
+            _running[self.execution, info.operation_id] = visit
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_end(self, info: Any) -> None:
@@ -124,7 +114,7 @@ class _Hooks:
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
-        carried = self._branches.of(info, _carried(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result))
+        carried = self._branches.of(info, carried_or_none(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result))
         outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
             step_handler.payload(_step(self.execution, info), carried)
@@ -135,7 +125,7 @@ class _Hooks:
         for execution, operation_id in list(_running):
             if execution == self.execution:  # it came neither to a checkpoint nor to an error of its own
                 _end(execution, operation_id, StepOutcome())
-        carried = _carried(OUTPUT, info.execution_result)
+        carried = carried_or_none(OUTPUT, info.execution_result)
         if carried is not None:
             step_handler.payload(Step(_RUNTIME, execution=self.execution), carried)
 
@@ -178,17 +168,11 @@ def invocation(invocation: Invocation) -> None:
     execution, name = state.durable_execution_arn, getattr(context, "function_name", None)
     if name:
         handler.execution_named(execution, name)
-    carried = None if state.has_prior_operations() else _carried(INPUT, state.get_input_payload())
+    carried = None if state.has_prior_operations() else carried_or_none(INPUT, state.get_input_payload())
     if carried is None or execution in _begun:
         return
-    _begun[execution] = None
-    if len(_begun) > _REMEMBERED:
-        _begun.popitem(last=False)
+    remember(_begun, execution, None, _REMEMBERED)
     step_handler.payload(Step(_RUNTIME, None, name, execution), carried)
-
-
-def _checkpointing(invocation: Invocation) -> Any:
-    return invocation.arg(0, "operation_update")
 
 
 def _checkpointed(invocation: Invocation, value: Any, error: BaseException | None) -> None:
@@ -196,7 +180,7 @@ def _checkpointed(invocation: Invocation, value: Any, error: BaseException | Non
     state, update = invocation.instance, invocation.state
     kind, action = update.operation_type.value, update.action.value
     sent = kind == "CHAINED_INVOKE" or (kind == "EXECUTION" and action == "SUCCEED")
-    carried = _carried(INPUT if kind == "CHAINED_INVOKE" else OUTPUT, update.payload)
+    carried = carried_or_none(INPUT if kind == "CHAINED_INVOKE" else OUTPUT, update.payload)
     refused = _refusal(error, carried)
     if action != "START" and _end(
         state.durable_execution_arn,
@@ -223,7 +207,7 @@ def _refusal(error: BaseException | None, carried: Payload | None) -> str | None
     return said if limit is not None and carried.bytes > int(limit[1]) else None
 
 
-checkpoint = Hook(_checkpointing, _checkpointed)
+checkpoint = Hook(lambda invocation: invocation.arg(0, "operation_update"), _checkpointed)
 
 #: Sub-types of the contexts of branches. The SDK numbers their names.
 BRANCHES = ("ParallelBranch", "MapIteration")
@@ -266,9 +250,10 @@ class Branches:
 
 def _number(execution: str, branch: str) -> int:
     """Return the number of a branch in its execution; all behind the first few have one together."""
-    first = _numbered.setdefault(execution, [])
-    if len(_numbered) > _REMEMBERED:
-        _numbered.popitem(last=False)
+    first = _numbered.get(execution)
+    if first is None:
+        first = []
+        remember(_numbered, execution, first, _REMEMBERED)
     if branch not in first and len(first) < _MOST:
         first.append(branch)
     return first.index(branch) if branch in first else _MOST

@@ -18,8 +18,10 @@ from typing import Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import class_of, fields, text
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
+from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
+from agent_otel.integrations.payloads import carried
+from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -63,7 +65,7 @@ class _Call:
     def begin(self) -> None:
         """Begin the step of an activity in the context of its function."""
         if self.is_activity:
-            self.visit = step_handler.begin_step(self.step, _carried(INPUT, self.sent))
+            self.visit = step_handler.begin_step(self.step, carried(INPUT, self.sent))
 
     def leave(self, error: BaseException | None) -> None:
         """Leave the context of the function."""
@@ -76,10 +78,6 @@ _calls: OrderedDict[str, _Call] = OrderedDict()
 #: The names of the orchestrators of instances, which activities in the same process belong to.
 _workflows: OrderedDict[str, str] = OrderedDict()
 _current: ContextVar[_Call | None] = ContextVar("agent_otel_azure_durable_call", default=None)
-
-
-def _carried(direction: str, said: str | None) -> Payload | None:
-    return None if said is None else Payload(direction, handler.text_bytes(said), said)
 
 
 # --- the worker -------------------------------------------------------------------------------------------------------
@@ -96,7 +94,7 @@ def _invoked(invocation: Invocation) -> _Call | None:
         if kind in {_ACTIVITY, _ORCHESTRATOR} and sent is not None:
             instance = text(_data(dict(request.trigger_metadata).get("instanceId")))
             call = _Call(function.name, instance, sent, is_activity=kind == _ACTIVITY)
-            _remember(_calls, request.invocation_id, call)
+            remember(_calls, request.invocation_id, call, _REMEMBERED)
             _current.set(call)
             return call
     return None
@@ -108,12 +106,6 @@ def _data(value: Any) -> Any:
     return None if kind is None else getattr(value, kind)
 
 
-def _remember(kept: OrderedDict[str, Any], key: str, value: Any) -> None:
-    kept[key] = value
-    if len(kept) > _REMEMBERED:
-        kept.popitem(last=False)
-
-
 def _answered(invocation: Invocation, response: Any, error: BaseException | None) -> None:
     call: _Call = invocation.state
     _calls.pop(invocation.arg(0, "request").request.invocation_request.invocation_id, None)
@@ -121,8 +113,8 @@ def _answered(invocation: Invocation, response: Any, error: BaseException | None
     if call.visit is None:
         return
     answer = text(_data(getattr(response, "return_value", None)))
-    carried = None if call.error is not None else _carried(OUTPUT, answer)
-    call.visit.finish(StepOutcome(carried, call.error))
+    output = None if call.error is not None or answer is None else carried(OUTPUT, answer)
+    call.visit.finish(StepOutcome(output, call.error))
 
 
 def _entered(invocation: Invocation) -> _Call | None:
@@ -156,15 +148,15 @@ def _orchestrating(invocation: Invocation) -> Any:
     instance = text(context.instance_id)
     step = Step(_RUNTIME, None, name, instance)
     if instance is not None and name is not None:
-        _remember(_workflows, instance, name)
+        remember(_workflows, instance, name, _REMEMBERED)
         handler.execution_named(instance, name)
     turns = sum(event.event_type == _TURN_BEGINS for event in context.histories)
     given = fields(context).get("_input")
     is_first = turns == _FIRST_TURN and not context.is_replaying and len(context.histories) == 2  # noqa: PLR2004
     if is_first and type(given) is str:
-        step_handler.payload(step, Payload(INPUT, handler.text_bytes(given), given))
+        step_handler.payload(step, carried(INPUT, given))
     if call is not None:
-        step_handler.payload(step, Payload(HISTORY, handler.text_bytes(call.sent), call.sent))
+        step_handler.payload(step, carried(HISTORY, call.sent))
     return step
 
 

@@ -22,9 +22,10 @@ from opentelemetry import trace
 from agent_otel._internal import errors
 from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
-from agent_otel.core.plain import class_of, fields, is_dict, is_named, is_text, listed, text
+from agent_otel.core.plain import class_of, fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.payloads import carried
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -78,11 +79,6 @@ class _Thread(threading.local):
 
 
 _thread = _Thread()
-
-
-def _carried(direction: str, body: Any, *, again: bool = False) -> Payload:
-    size = handler.text_bytes(body) if is_text(body) else len(body)
-    return Payload(direction, size, body, again=again)
 
 
 # --- a task -----------------------------------------------------------------------------------------------------------
@@ -173,7 +169,7 @@ def decoded(invocation: Invocation, value: Any, error: Any) -> None:
     """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
     parts = listed(value) if error is None else []
     if len(parts) == 3 and is_dict(parts[2]):  # noqa: PLR2004 - they are
-        _thread.decoded = id(parts[0]), _carried(INPUT, invocation.arg(0, "data"))
+        _thread.decoded = id(parts[0]), carried(INPUT, invocation.arg(0, "data"))
 
 
 @after
@@ -183,7 +179,7 @@ def encoded(invocation: Invocation, value: Any, error: Any) -> None:
     runs = _thread.runs
     record = fields(given) if error is None and runs and is_dict(given) else {}
     if text(record.get("status")) == _SUCCESS and text(record.get("task_id")) == runs[-1].task_id:
-        runs[-1].outcome = _carried(OUTPUT, value[0] if type(value) is tuple else value)
+        runs[-1].outcome = carried(OUTPUT, value[0] if type(value) is tuple else value)
 
 
 def _publishing(invocation: Invocation) -> bool:
@@ -205,7 +201,7 @@ def _published(invocation: Invocation, value: Any, error: Any) -> None:
     workflow = name if root_id == headers["id"] else None
     transport = invocation.instance.connection.transport.driver_type
     step = Step(_RUNTIME, name, workflow, root_id, (headers.get("retries") or 0) + 1, variant=transport)
-    step_handler.payload(step, _carried(INPUT, body), None, str(error))
+    step_handler.payload(step, carried(INPUT, body), None, str(error))
 
 
 published = Hook(_publishing, _published)

@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import execution_context, handler, step_handler, step_visit
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -119,10 +120,6 @@ def tried(invocation: Invocation) -> None:
     running, attempt = _current(), invocation.instance.current_attempt
     if attempt and running is not None and running.watched:
         step_visit.step_retried(attempt + 1)
-
-
-def _nothing(_: Invocation) -> None:
-    """Return None: DBOS stores the results of steps, not their inputs."""
 
 
 def _outcome(_: Invocation, result: Any) -> StepOutcome | None:
@@ -234,5 +231,6 @@ def _variant(database: Any) -> str:
     return found
 
 
-step = StepReader(_step, _nothing, _outcome, _failed, opened_by_handler=True)
-asynchronous_step = StepReader(_step, _nothing, _outcome, _failed)
+# DBOS stores the results of steps, not their inputs.
+asynchronous_step = StepReader(_step, nothing, _outcome, _failed)
+step = asynchronous_step._replace(opened_by_handler=True)

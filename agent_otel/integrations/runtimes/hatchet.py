@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent_otel.core import handler, step_handler
+from agent_otel.core import step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, fields, is_empty
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
+from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
+from agent_otel.integrations.payloads import carried_or_none
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -90,8 +91,7 @@ def serialised(_: Invocation, text: Any, error: Any) -> None:
     """Report the serialised output; an output that is no JSON object is an error of the task."""
     action = _action.get()
     if action is not None:
-        carried = Payload(OUTPUT, handler.text_bytes(text), text) if text else None
-        _finish(action, StepOutcome(carried, None if error is None else class_of(error)))
+        _finish(action, StepOutcome(carried_or_none(OUTPUT, text), None if error is None else class_of(error)))
 
 
 step_run = Hook(_beginning, _over, within=_action)

@@ -18,6 +18,7 @@ from agent_otel.core import step_handler
 from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
+from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
@@ -69,9 +70,7 @@ _result: Within[Any] = Within("agent_otel_inngest_result")
 
 
 def _keep(kept: OrderedDict[int, Any], key: Any, value: Any) -> None:
-    kept[id(key)] = key, value
-    if len(kept) > _REMEMBERED:
-        kept.popitem(last=False)
+    remember(kept, id(key), (key, value), _REMEMBERED)
 
 
 def _take(kept: OrderedDict[int, Any], key: Any) -> Any:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_text, listed, modules_of, text
+from agent_otel.core.plain import fields, identity, is_dict, is_text, listed, modules_of, text
 from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
-from agent_otel.integrations import patching, stores
-from agent_otel.integrations.hooks import Family, Hook, Within
+from agent_otel.integrations import patching, payloads
+from agent_otel.integrations.hooks import Family, Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import OUTPUT, STATE
 
@@ -59,6 +59,73 @@ CHECKPOINT_ENTRY = Integration(
     packages=("langgraph.checkpoint.base",),
     sites=(Candidate("langgraph.checkpoint.base", savers="BaseCheckpointSaver.__init__"),),
 )
+AWS_ENTRY = Integration(
+    "langgraph-checkpoint-aws",
+    product="langgraph",
+    distribution="langgraph-checkpoint-aws",
+    minimum="1.2",
+    tested="1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service",
+    uncovered="on Valkey and in Bedrock sessions, what is stored besides what the serializer returns",
+    packages=("langgraph_checkpoint_aws",),
+    sites=(
+        Candidate(
+            "langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy",
+            put_item="StorageStrategy._store_to_dynamodb",
+            put_object="StorageStrategy._store_to_s3",
+        ),
+    ),
+)
+COSMOSDB_ENTRY = Integration(
+    "langgraph-checkpoint-cosmosdb",
+    product="langgraph",
+    distribution="langgraph-checkpoint-cosmosdb",
+    minimum="0.4",
+    tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item",
+    uncovered="the properties that the service adds to an item, such as `_etag`",
+    packages=("langgraph_checkpoint_cosmosdb",),
+    sites=(
+        Site(
+            Candidate("azure.cosmos._synchronized_request", encoded="_request_body_from_data"),
+            beside=("langgraph_checkpoint_cosmosdb",),  # other programs' Cosmos DB is left alone
+        ),
+    ),
+)
+MONGODB_ENTRY = Integration(
+    "langgraph-checkpoint-mongodb",
+    product="langgraph",
+    distribution="langgraph-checkpoint-mongodb",
+    minimum="0.1",
+    tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol",
+    uncovered="the ids of a document",
+    packages=("langgraph.checkpoint.mongodb",),
+    sites=(Candidate("langgraph.checkpoint.mongodb.saver", savers="MongoDBSaver.__init__"),),
+)
+POSTGRES_ENTRY = Integration(
+    "langgraph-checkpoint-postgres",
+    product="langgraph",
+    distribution="langgraph-checkpoint-postgres",
+    minimum="2.0",
+    tested="2.0 to 3.2",
+    uncovered="nothing known",
+    packages=("langgraph.checkpoint.postgres",),
+    sites=(Candidate("langgraph.checkpoint.postgres.base", inlined="Jsonb.__init__"),),
+)
+REDIS_ENTRY = Integration(
+    "langgraph-checkpoint-redis",
+    product="langgraph",
+    distribution="langgraph-checkpoint-redis",
+    minimum="0.3",
+    tested="0.5: a real Redis with RedisJSON and RediSearch",
+    uncovered="keys, and the flag of a checkpoint that has writes",
+    packages=("langgraph.checkpoint.redis",),
+    sites=(
+        Site(
+            Candidate("redis.commands.json", document_encoded="_JSONBase._encode"),
+            Candidate("redis.commands.json", document_encoded="JSON._encode"),  # up to redis 7
+            beside=("langgraph.checkpoint.redis",),  # other programs' Redis is left alone
+        ),
+    ),
+)
 
 _RUNTIME = "langgraph"
 _SQLITE_LIMIT_LENGTH = 0
@@ -86,7 +153,7 @@ class _Saving:
         self.serializing: set[int] = set()
 
 
-open_saving: Within[_Saving] = stores.open_saving
+open_saving: Within[_Saving] = payloads.open_saving
 
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
@@ -130,16 +197,9 @@ def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
 # --- payloads --------------------------------------------------------------------------------------------------------
 
 
-def _is_lost(error: BaseException | None) -> bool:
-    """Return true for a failure other than a refusal of the size: the caller does not know what is stored."""
-    return error is not None and stores.refusal(error) is None
-
-
 def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    if _is_lost(error):
-        return
     saving: _Saving = invocation.state
-    if not saving.seen:
+    if not saving.seen or payloads.is_lost(error):
         return
     config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
     metadata = invocation.arg(2, "metadata") or {}
@@ -153,10 +213,8 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
-    if _is_lost(error):
-        return
     saving: _Saving = invocation.state
-    if not saving.seen:
+    if not saving.seen or payloads.is_lost(error):
         return
     config, writes = invocation.arg(0, "config"), invocation.arg(1, "writes")
     path = invocation.arg(3, "task_path") or ""
@@ -194,12 +252,11 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     kind: str,
     error: BaseException | None,
 ) -> None:
-    refused = None if error is None else stores.refusal(error)
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
     _discover(saving.saver, direction, variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
     carried = Payload(direction, size, value=stored, kind=kind, is_appended=saving.is_beside)
-    step_handler.payload(step, carried, refused=refused)
+    step_handler.payload(step, carried, refused=payloads.refusal(error))
 
 
 def _variant(saving: _Saving) -> str | None:
@@ -222,6 +279,64 @@ def _discover(saver: Any, direction: str, variant: str | None) -> None:
 put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
 serialized = Hook(_serializing, _serialized)
+
+# --- savers that put each checkpoint, and each channel that a node writes, into an item or document of its own ---
+
+# Each item meets the database's cap of an item. DynamoDB counts the bytes of its names and values; large ones may go to
+# S3 instead. Cosmos DB and Redis get JSON texts, in which what the serializer returns stands in Base64 with the ids
+# beside it: the bytes are those of the texts. MongoDB's saver takes its serializer after its base class has made
+# another one; the bytes are the size of the serialised values, the ids besides are some hundred bytes.
+
+# The names of the attributes, and the sort key, which is always the same.
+_NAMES = len("PK" + "SK" + "CHUNK" + "payload")
+# A time of ten digits: two in each byte, and one byte more.
+_TTL = len("ttl") + 6
+#: The field of a checkpoint's item in Cosmos DB, and the one of a write's; what a reducer stores has neither.
+_ITEMS = frozenset({"checkpoint", "channel"})
+
+
+def _add_item(size: int, variant: str) -> None:
+    saving = open_saving.get()
+    if saving is not None:
+        saving.whole = True
+        saving.items.append((size, variant))
+
+
+@Hook
+def put_item(invocation: Invocation) -> None:
+    ttl = _TTL if invocation.instance.ttl_seconds else 0
+    key, data = invocation.arg(0, "chunk_key"), invocation.arg(1, "data")
+    _add_item(_NAMES + handler.text_bytes(key) + len(data) + ttl, "dynamodb")
+
+
+@Hook
+def put_object(invocation: Invocation) -> None:
+    _add_item(len(invocation.arg(1, "data")), "s3")
+
+
+@after
+def encoded(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+    given = invocation.arg(0, "data")
+    if error is None and type(given) is dict and not _ITEMS.isdisjoint(fields(given)):
+        _add_item(payloads.bytes_of(value), "cosmosdb")
+
+
+@after
+def document_encoded(_: Invocation, value: Any, error: BaseException | None) -> None:
+    if error is None:
+        _add_item(handler.text_bytes(value), "redis")
+
+
+@Hook
+def inlined(invocation: Invocation) -> None:
+    """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
+    saving = open_saving.get()
+    if saving is not None:
+        saving.seen = True
+        given = invocation.arg(0, "obj")
+        values = fields(fields(given).get("channel_values")) if is_dict(given) else {}
+        saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
+
 
 # LangGraph: the names of nodes and checkpoints, which come from the config, the arguments and the loop's tasks.
 

@@ -21,8 +21,9 @@ from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.payloads import Recent
+from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration
-from agent_otel.integrations.runtimes.recent import Recent
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
@@ -114,10 +115,6 @@ def _step(invocation: Invocation) -> Step:
     return step._replace(attempt=_executed.note(key))
 
 
-def _nothing(_: Invocation) -> None:
-    """Return None: a run's inputs are Python references, and the journal contains none of them."""
-
-
 def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
     return _attempts[invocation.instance.vm].outcomes.pop(invocation.arg(0, "handle"), None)
 
@@ -170,4 +167,5 @@ def state(invocation: Invocation) -> None:
         step_handler.payload(_attempts[vm].step, Payload(STATE, len(value), value, kind=name))
 
 
-run = StepReader(_step, _nothing, _outcome, _raised)
+# The inputs of runs are Python references, and the journal contains none of them.
+run = StepReader(_step, nothing, _outcome, _raised)

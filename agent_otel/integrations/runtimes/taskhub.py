@@ -1,4 +1,4 @@
-"""The adapter for Microsoft's durabletask and Dapr's copy of it: one "task hub" protocol, one kind of worker.
+"""Microsoft's durabletask and Dapr Workflows, whose worker is a copy of it: one "task hub" protocol.
 
 The worker has the encoded text in hand where it runs an activity and where it runs a workflow's turn. A workflow's
 history comes with each of its turns, and the hub delivers a turn again when it did not accept the turn's outcome; so
@@ -12,17 +12,66 @@ from collections import OrderedDict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler, step_handler
-from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
+from agent_otel.core import handler, payload_cap, step_handler
+from agent_otel.core.plain import modules_of
+from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import wrap
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.runtimes.recent import Recent
+from agent_otel.integrations.hooks import Flag, Hook, Within, after
+from agent_otel.integrations.payloads import Recent, carried_or_none
+from agent_otel.integrations.readers import remember
+from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+ENTRY = Integration(
+    "durabletask",
+    distribution="durabletask",
+    minimum="1.5",
+    tested="1.5 to 1.12, its in-memory backend",
+    uncovered="tool calls in an orchestrator's own code, which replays",
+    sites=(
+        Candidate(
+            "durabletask.worker",
+            activity="_ActivityExecutor.execute",
+            requested="TaskHubGrpcWorker._execute_activity",
+            orchestrator="_OrchestrationExecutor.execute",
+            stub="stubs.TaskHubSidecarServiceStub.__init__",
+            worker="TaskHubGrpcWorker.__init__",
+            # Which durabletask-dapr has not: up to Dapr 1.17 a module of the same name.
+            externalized="payload_helpers.externalize_payloads",
+        ),
+    ),
+)
+# Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
+DAPR_ENTRY = Integration(
+    "dapr",
+    distribution="dapr",
+    minimum="1.18",
+    tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd",
+    uncovered="tool calls in a workflow's own code, which replays",
+    packages=("dapr.ext.workflow",),
+    sites=(
+        Candidate(
+            "dapr.ext.workflow._durabletask.worker",
+            dapr_activity="_ActivityExecutor.execute _ActivityExecutor.execute_async",
+            dapr_workflow="_OrchestrationExecutor.execute",
+            dapr_stub="stubs.TaskHubSidecarServiceStub.__init__",
+        ),
+        # Sessions of OpenAI's Agents SDK in Dapr's store of states.
+        Site(
+            Candidate("dapr.aio.clients.grpc.client", saving="DaprGrpcClientAsync.save_state"),
+            adapter="frameworks.openai_agents",
+        ),
+    ),
+)
+
+_RUNTIME = "durabletask"
+# Azure's hub, which Microsoft's worker for it is made for: its caps are a quarter of those of a hub of one's own.
+_SCHEDULER, _SCHEDULERS_WORKER = "azure-durable-task-scheduler", "durabletask.azuremanaged."
+_PAYLOADS = ("activity_input", "activity_output", "workflow_input", "workflow_output")
 _MAX_RUNS = 10_000
 _MAX_RESULTS = 1_000
 _TOO_LARGE = "larger than max"
@@ -30,6 +79,27 @@ _TOO_LARGE = "larger than max"
 _BESIDE_BYTES = 1024
 _CONTINUED_AS_NEW = 2  # OrchestrationStatus
 _STATUS = -1  # in the place of an action's number
+
+
+class Run:
+    """The progress of reading one run of a workflow; a run that continues as new has a new one."""
+
+    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told", "workflow")
+
+    def __init__(self) -> None:
+        #: Events that were history at the last turn; every turn adds to them.
+        self.committed = -1
+        #: True if it continues as new, or has ended and left no history that distinguishes it from a later run of its
+        #: name.
+        self.is_over = False
+        #: Events measured so far, and what they came to.
+        self.seen = 0
+        self.history_bytes = 0
+        #: Tasks whose input was counted where it was made, because it may be too large to arrive.
+        self.unsendable: set[int] = set()
+        #: True if the SDK was informed that the last turn was refused.
+        self.was_told = False
+        self.workflow: str | None = None
 
 
 class TaskHub:
@@ -71,16 +141,14 @@ class TaskHub:
         """Read what it is given."""
         instance_id, _name, task_id, text = invocation.args[self._first : self._first + 4]
         run = self._runs.get(instance_id)
-        return _carried(INPUT, text, again=run is not None and task_id in run.unsendable)
+        return carried_or_none(INPUT, text, again=run is not None and task_id in run.unsendable)
 
     def output(self, invocation: Invocation, text: str | None) -> StepOutcome:
         """Read what it returns, and remember whose it is until it is sent."""
         instance_id, _name, task_id = invocation.args[self._first : self._first + 3]
         with self._lock:
-            self._results[instance_id, task_id] = self._step(invocation)
-            if len(self._results) > _MAX_RESULTS:
-                self._results.popitem(last=False)
-        return StepOutcome(_carried(OUTPUT, text))
+            remember(self._results, (instance_id, task_id), self._step(invocation), _MAX_RESULTS)
+        return StepOutcome(carried_or_none(OUTPUT, text))
 
     # --- workflows ------------------------------------------------------------------------------------------------
 
@@ -104,7 +172,7 @@ class TaskHub:
         run.workflow = started.name
         step_handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
         if any(event.HasField("executionStarted") for event in new_events):
-            self._report(instance_id, _carried(INPUT, start.executionStarted.input.value))
+            self._report(instance_id, carried_or_none(INPUT, start.executionStarted.input.value))
         actions = result.actions if error is None else ()
         ending = self._ending(actions)
         if ending is not None:
@@ -160,14 +228,14 @@ class TaskHub:
             if action.HasField(self._end):
                 end = getattr(action, self._end)
                 direction = INPUT if getattr(end, self._status) == _CONTINUED_AS_NEW else OUTPUT
-                return direction, _carried(direction, end.result.value)
+                return direction, carried_or_none(direction, end.result.value)
         return None
 
     def _scheduled(self, instance_id: str, actions: Iterable[Any]) -> Iterable[tuple[Step, int, Payload]]:
         for action in actions:
             if action.HasField("scheduleTask"):
                 task = action.scheduleTask
-                carried = _carried(INPUT, task.input.value)
+                carried = carried_or_none(INPUT, task.input.value)
                 if carried is not None:
                     yield Step(self._runtime, task.name, execution=instance_id), action.id, carried
 
@@ -178,7 +246,7 @@ class TaskHub:
         stub = invocation.instance
         if error is None:
             for method, hook in (("CompleteActivityTask", self._sent), ("CompleteOrchestratorTask", self._turn_sent)):
-                wrap.wrap_attribute(stub, method, Hook(after=hook))
+                wrap.wrap_attribute(stub, method, after(hook))
 
     def _sent(self, invocation: Invocation, result: Any, error: Any) -> None:
         self.result_sent(invocation.args[0], refused=is_refusal(error))
@@ -220,20 +288,13 @@ class TaskHub:
     def _beside(self, own: Step, response: Any) -> Iterable[tuple[Step, int, Payload]]:
         """Return the other payloads of a turn: the inputs of workflows that it starts, and its status."""
         for action in response.actions:
-            carried = (
-                _carried(INPUT, getattr(action, self._child).input.value) if action.HasField(self._child) else None
-            )
+            starts = action.HasField(self._child)
+            carried = carried_or_none(INPUT, getattr(action, self._child).input.value) if starts else None
             if carried is not None:
                 yield own, action.id, carried
-        status = _carried(STATE, response.customStatus.value)
+        status = carried_or_none(STATE, response.customStatus.value)
         if status is not None:
             yield own, _STATUS, status
-
-
-def _carried(direction: str, text: str | None, *, again: bool = False) -> Payload | None:
-    if not text:
-        return None
-    return Payload(direction, handler.text_bytes(text), text, again=again)
 
 
 def is_refusal(error: Any) -> bool:
@@ -242,25 +303,53 @@ def is_refusal(error: Any) -> bool:
     return callable(details) and _TOO_LARGE in (details() or "")
 
 
-# A run of a workflow of a task hub, as far as it has been read.
+# --- durabletask ---
+
+#: The run that the hub names in its request for an activity: its instance has the same id in its next run.
+_run: Within[str] = Within("agent_otel_durabletask_run")
+_hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "createSubOrchestration")
 
 
-class Run:
-    """The progress of reading one run of a workflow; a run that continues as new has a new one."""
+@after
+def worker(invocation: Invocation, result: Any, error: Any) -> None:
+    """Read a worker's limits: for received messages, of its hub, and of its payload store, if it has one."""
+    worker = invocation.instance
+    if error is not None:
+        return
+    if any(module.startswith(_SCHEDULERS_WORKER) for module in modules_of(worker)):
+        for boundary in _PAYLOADS:
+            cap = payload_cap.cap_for(_SCHEDULER, boundary)
+            payload_cap.discover(_RUNTIME, boundary, 0 if cap is None else cap.bytes)
+    options = worker._channel_options
+    if options is not None and options.max_receive_message_length is not None:
+        payload_cap.discover(_RUNTIME, "history", options.max_receive_message_length)
+    store = worker._payload_store
+    if store is not None:
+        # The store keeps large payloads; the history contains only tokens for them.
+        _hub.sends_history = False
+        for boundary in _PAYLOADS:
+            payload_cap.discover(_RUNTIME, boundary, store.options.max_stored_payload_bytes)
 
-    __slots__ = ("committed", "history_bytes", "is_over", "seen", "unsendable", "was_told", "workflow")
 
-    def __init__(self) -> None:
-        #: Events that were history at the last turn; every turn adds to them.
-        self.committed = -1
-        #: True if it continues as new, or has ended and left no history that distinguishes it from a later run of its
-        #: name.
-        self.is_over = False
-        #: Events measured so far, and what they came to.
-        self.seen = 0
-        self.history_bytes = 0
-        #: Tasks whose input was counted where it was made, because it may be too large to arrive.
-        self.unsendable: set[int] = set()
-        #: True if the SDK was informed that the last turn was refused.
-        self.was_told = False
-        self.workflow: str | None = None
+@after
+def externalized(invocation: Invocation, result: Any, error: Any) -> None:
+    """Report a payload above the store's limit: the worker checks it before it sends, and only logs the refusal."""
+    if issubclass(type(error), ValueError):
+        message = invocation.arg(0, "msg")
+        if message.DESCRIPTOR.name == "ActivityResponse":
+            _hub.result_sent(message, refused=True)
+        elif message.DESCRIPTOR.name == "OrchestratorResponse":
+            _hub.turn_refused(message)
+
+
+requested = Hook(lambda invocation: str(invocation.arg(0, "req").orchestrationInstance.executionId.value), within=_run)
+activity = StepReader(lambda invocation: _hub.step(invocation, _run.get()), _hub.input, _hub.output)
+orchestrator = Hook(after=_hub.turn, within=Flag(handler.muted))
+stub = after(_hub.stub_made)
+
+# --- Dapr: its own copy of the worker, with activities that may be coroutine functions ---
+
+_dapr = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), "createChildWorkflow", first=1)
+dapr_activity = StepReader(_dapr.step, _dapr.input, _dapr.output)
+dapr_workflow = Hook(after=_dapr.turn, within=Flag(handler.muted))
+dapr_stub = after(_dapr.stub_made)

@@ -1,13 +1,19 @@
-"""Payloads that stores of sessions receive and return, for their adapters."""
+"""Payloads as runtimes and stores of sessions serialise them, for their adapters."""
 
 from __future__ import annotations
 
-from typing import Any
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.plain import cause_of, is_named, is_text, text_of
 from agent_otel.core.types import Invocation, Payload, Step
-from agent_otel.integrations.hooks import Within
+from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.readers import remember
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
 
 _MAX_TEXT = 1_000
 _MAX_CAUSES = 4
@@ -26,6 +32,50 @@ _REFUSALS = (
 )
 
 
+_REMEMBERED: Final = 10_000
+
+
+def bytes_of(serialised: Any) -> int:
+    """Return the bytes of a text, or of what has bytes."""
+    return handler.text_bytes(serialised) if is_text(serialised) else len(serialised)
+
+
+def carried(direction: str, serialised: Any, *, again: bool = False) -> Payload:
+    """Return the payload of a serialised text, or of bytes."""
+    return Payload(direction, bytes_of(serialised), serialised, again=again)
+
+
+def carried_or_none(direction: str, serialised: Any, *, again: bool = False) -> Payload | None:
+    """Return the payload of a serialised text; None without one."""
+    return carried(direction, serialised, again=again) if serialised else None
+
+
+class Recent:
+    """The last keys that were noted, and how often each was, for runtimes that do not name the attempt of a step."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: OrderedDict[Hashable, int] = OrderedDict()
+
+    def count(self, key: Hashable) -> int:
+        """Return how often a key was noted."""
+        return self._counts.get(key, 0)
+
+    def note(self, key: Hashable) -> int:
+        """Note a key; return how often it was by now."""
+        with self._lock:
+            noted = self._counts.pop(key, 0) + 1
+            remember(self._counts, key, noted, _REMEMBERED)
+            return noted
+
+    def forget(self, key: Hashable) -> None:
+        """Forget a key."""
+        self._counts.pop(key, None)
+
+
+# --- stores of sessions -----------------------------------------------------------------------------------------------
+
+
 class Transfer:
     """The bytes of one call of a store's method, as its serializer makes or reads them."""
 
@@ -41,14 +91,14 @@ open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
 open_saving: Within[Any] = Within("agent_otel_langgraph_saving")
 
 
-def begin(_: Invocation) -> Transfer | None:
-    """Open a transfer; inside of another one, where a store calls a store, return None."""
-    return Transfer() if open_transfer.get() is None else None
+def writing(report: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
+    """Return the hook of a method that writes; inside of another one, where a store calls a store, it does nothing."""
+    return Hook(lambda _: Transfer() if open_transfer.get() is None else None, report, open_transfer)
 
 
-def begin_reading(_: Invocation) -> Transfer | None:
-    """Open a transfer of what a store returns."""
-    return Transfer(is_read=True) if open_transfer.get() is None else None
+def reading(report: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
+    """Return the hook of a method that returns what is stored."""
+    return Hook(lambda _: Transfer(is_read=True) if open_transfer.get() is None else None, report, open_transfer)
 
 
 def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> None:
@@ -59,13 +109,8 @@ def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> No
     transfer = open_transfer.get()
     if transfer is None or transfer.is_read != is_read:
         return
-    if is_text(serialized):
-        size = handler.text_bytes(serialized)
-    elif issubclass(type(serialized), bytes | bytearray):
-        size = len(serialized)
-    else:
-        return
-    transfer.bytes = size if is_whole else transfer.bytes + size
+    if is_text(serialized) or issubclass(type(serialized), bytes | bytearray):
+        transfer.bytes = bytes_of(serialized) + (0 if is_whole else transfer.bytes)
 
 
 def add_returned(_: Invocation, value: Any, error: BaseException | None) -> None:
@@ -98,14 +143,18 @@ def report(  # noqa: PLR0913 - all of a payload
     agent: str | None = None,
 ) -> None:
     """Record a payload of a session, unless its store failed for another reason than its size."""
-    refused = refusal(error) if error is not None else None
-    if error is not None and refused is None:
+    if is_lost(error):
         return
     run = execution_context.open_run()
     workflow = agent if run is None else run.workflow or run.agent
     step = Step(runtime, workflow=workflow, execution=session, variant=variant)
-    carried = Payload(direction, size, value=value, is_appended=is_appended)
-    step_handler.payload(step, carried, refused=refused)
+    stored = Payload(direction, size, value=value, is_appended=is_appended)
+    step_handler.payload(step, stored, refused=refusal(error))
+
+
+def is_lost(error: BaseException | None) -> bool:
+    """Return true for a failure other than a refusal of the size: the caller does not know what is stored."""
+    return error is not None and refusal(error) is None
 
 
 def refusal(error: BaseException | None) -> str | None:
