@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork, signatures
 from agent_otel.core import execution_context
-from agent_otel.core.types import PRODUCED, Invocation, Step, ToolCall, ToolDeniedError, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, Step, ToolCall, ToolDeniedError, ToolReader, ToolResult
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -61,7 +61,7 @@ def _inject_given(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.kwargs = values
 
 
-_READER = ToolReader(PRODUCED, _given, _read, replace=_replace, parameters=_given_names, inject=_inject_given)
+_READER = ToolReader(_given, _read, replace=_replace, parameters=_given_names, inject=_inject_given)
 
 
 @overload
@@ -100,7 +100,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
 
         replace = _replace if _may_return_text(target) else _replace_in_data
         inject = functools.partial(_inject, target)
-        reader = ToolReader(PRODUCED, read_call, _read, replace=replace, parameters=lambda _: names, inject=inject)
+        reader = ToolReader(read_call, _read, replace=replace, parameters=lambda _: names, inject=inject)
         return _around(target, reader)
 
     return decorate if function is None else decorate(function)

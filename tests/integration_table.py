@@ -44,9 +44,10 @@ def table(integrations: list[Integration]) -> str:
 
 
 def _entry(entry: Integration) -> str:
-    options = _options(entry, "distribution", "minimum", "tested", "packages", "product", "setting", "adapter")
+    packages = () if entry.packages == (entry.sites[0].candidates[0].module.partition(".")[0],) else ("packages",)
+    options = _options(entry, "distribution", "minimum", "tested", *packages, "product", "setting", "adapter")
     sites = "".join(_site(site, entry.adapter) for site in entry.sites)
-    return f"    Integration({entry.name!r}, {options}, sites=(\n{sites}    )),\n"
+    return f"    Integration({entry.name!r}, {options}, sites=(\n{sites.rstrip()})),\n"
 
 
 def _site(site: Site, adapter: str) -> str:

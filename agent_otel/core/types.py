@@ -182,10 +182,10 @@ class ToolReader(NamedTuple):
     denied call's answer, or an awaitable of it, where ``replace`` has none.
     """
 
-    station: str
     call: Callable[[Invocation], ToolCall | None]
     result: Callable[[Any], ToolResult | None]
     awaits: ToolReader | None = None
+    station: str = PRODUCED
     opened_by: str | None = None
     is_control_flow: Callable[[BaseException], bool] | None = None
     is_refusal: Callable[[BaseException], bool] | None = None

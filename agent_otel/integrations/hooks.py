@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import weakref
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from agent_otel._internal import errors
-from agent_otel.core.types import LEFT_ALONE, Invocation, ToolReader
+from agent_otel.core.types import Invocation, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -261,19 +261,6 @@ def revising(hook: Revising) -> Wrapper:
 # A `Door` may return one of these around the visit that the core has made.
 
 
-class Place(Protocol):
-    """The place where a function leaves its result."""
-
-    def get(self) -> Any:
-        """Return the result."""
-
-    def put(self, result: Any) -> None:
-        """Leave the replacement of the result."""
-
-    def leave(self) -> None:
-        """Undo the changes of the visit, at its end."""
-
-
 class AroundVisit:
     """A wrapper of a tool call's visit, for a function that returns something other than the result."""
 
@@ -302,36 +289,3 @@ class AroundVisit:
 
     def _leave(self) -> None:
         """Undo the changes of the visit, at its end."""
-
-
-class LeftVisit(AroundVisit):
-    """The visit of a function that leaves its result in a place."""
-
-    __slots__ = ("_place",)
-
-    def __init__(self, place: Place, visit: handler.Visit | handler.Unrecorded) -> None:
-        super().__init__(visit)
-        self._place = place
-
-    async def askipped(self, invocation: Invocation) -> Any:
-        """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
-        skipped = await self._visit.askipped(invocation)
-        if skipped is LEFT_ALONE:
-            return LEFT_ALONE
-        self._place.put(skipped)
-        return None
-
-    @errors.guarded("left_result")
-    def returned(self, _: Any) -> None:
-        """Read the result that the function has left."""
-        self._visit.returned(self._place.get())
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
-        """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
-        with errors.reported("left_result"):
-            self._place.put(await self._visit.aremedied(self._place.get(), invocation))
-        return value
-
-    @errors.guarded("left_result")
-    def _leave(self) -> None:
-        self._place.leave()

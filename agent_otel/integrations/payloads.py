@@ -11,6 +11,7 @@ from agent_otel.core.plain import cause_of, is_named, is_text, text_of
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.readers import remember
+from agent_otel.semconv import HISTORY, STATE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -142,14 +143,38 @@ def report(  # noqa: PLR0913 - all of a payload
     is_appended: bool = False,
     agent: str | None = None,
 ) -> None:
-    """Record a payload of a session, unless its store failed for another reason than its size."""
-    if is_lost(error):
+    """Record a payload of a session, unless it has no bytes or its store failed for another reason than its size."""
+    if not size or is_lost(error):
         return
     run = execution_context.open_run()
     workflow = agent if run is None else run.workflow or run.agent
     step = Step(runtime, workflow=workflow, execution=session, variant=variant)
     stored = Payload(direction, size, value=value, is_appended=is_appended)
     step_handler.payload(step, stored, refused=refusal(error))
+
+
+def transferred(  # noqa: PLR0913 - all of a payload
+    runtime: str,
+    invocation: Invocation,
+    session: str | None,
+    value: Any,
+    error: BaseException | None = None,
+    *,
+    variant: str | None = None,
+    is_appended: bool = True,
+    agent: str | None = None,
+) -> None:
+    """Record what a method of a store has written, which is an append unless it is all of the session, or returned."""
+    transfer: Transfer = invocation.state
+    direction = HISTORY if transfer.is_read else STATE
+    is_appended = is_appended and not transfer.is_read
+    report(
+        *(runtime, session, direction, transfer.bytes, value),
+        variant=variant,
+        error=error,
+        is_appended=is_appended,
+        agent=agent,
+    )
 
 
 def is_lost(error: BaseException | None) -> bool:

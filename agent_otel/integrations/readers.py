@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within
+from agent_otel._internal.errors import suppressed
+from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, text
+from agent_otel.core.types import AgentRun
 
 if TYPE_CHECKING:
     from collections import OrderedDict
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from contextvars import ContextVar
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -65,6 +69,35 @@ def inject_into(position: int, name: str) -> Callable[[Invocation, dict[str, Any
 def replace_by_text(_: Any, replacement: Replacement, __: Invocation) -> str:
     """Return the text of a replacement, for a function that returns a text, or a value of which one is made."""
     return replacement.text
+
+
+def run_named(
+    name: str = "name", conversation: str | None = None, *, traces: bool = False
+) -> Callable[[Invocation], AgentRun]:
+    """Return a function that reads the run of an agent from its attributes; ``traces``: the framework opens a span."""
+
+    def run(invocation: Invocation) -> AgentRun:
+        agent = invocation.instance
+        session = None if conversation is None else text(getattr(agent, conversation, None))
+        return AgentRun(text(getattr(agent, name, None)), session, traces)
+
+    return run
+
+
+@contextmanager
+def held(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """Hold a value in a variable of the context; the block may end in another context than it began in."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        with suppressed(ValueError):
+            variable.reset(token)
+
+
+def refused_within(package: str, *classes: str) -> Callable[[BaseException], bool]:
+    """Return a function that returns true for an exception of this package whose cause is of such a class."""
+    return lambda error: is_named(cause_of(error), *classes) and is_raised_within(error, package)
 
 
 def nothing(*_: Any) -> None:

@@ -18,7 +18,7 @@ from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, run_visit, tool_visit
 from agent_otel.core.request_prefix import plain_part
 from agent_otel.core.tool_names import note_definitions
-from agent_otel.core.types import PRODUCED, Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks, runtimes
 from agent_otel.integrations.hooks import Hook
 from agent_otel.measure.arguments_hash import arguments as digest
@@ -722,7 +722,7 @@ READ_BY_OTHERS = {
 }
 
 
-_PROBED = ToolReader(PRODUCED, lambda *_: ToolCall("probed"), ToolResult)
+_PROBED = ToolReader(lambda *_: ToolCall("probed"), ToolResult)
 
 
 class _WithoutCode:

@@ -13,21 +13,11 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.errors import suppressed
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, identity, is_named, listed, properties, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
-from agent_otel.integrations.readers import raises, raises_within
+from agent_otel.integrations.readers import held, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -63,26 +53,14 @@ _agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None
 @asynccontextmanager
 async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
     """Enter the scope of a turn, in which tools belong to its agent; a tool may be an agent with turns of its own."""
-    token = _agent.set(name)
-    try:
+    with held(_agent, name):
         async with scope as drive:
             yield drive
-    finally:
-        with suppressed(ValueError):  # the turn ends in another context than it began in
-            _agent.reset(token)
 
 
 @Revising
 def scope(invocation: Invocation, scope: Any) -> Any:
     return _named(scope, text(invocation.instance.name))
-
-
-def _tool_call(invocation: Invocation) -> ToolCall:
-    return _call(invocation.arg(0, "event"))
-
-
-def _execute_call(invocation: Invocation) -> ToolCall:
-    return _call(invocation.arg(1, "call"))
 
 
 def _call(event: Any) -> ToolCall:
@@ -101,17 +79,10 @@ def _handed_back(event: Any) -> ToolResult | None:
     result = getattr(event, "result", None)
     if result is None:
         return None
-    parts = [_part(part) for part in listed(result.parts)]
-    value = parts[0] if len(parts) == 1 else parts
-    if hasattr(event, "error"):
-        return ToolResult(value, error_type=TOOL_ERROR, raised=True)
-    return ToolResult(value)
-
-
-def _part(part: Any) -> Any:
-    """Return a part as its text, its data, or the fields of a file."""
-    known = fields(part)
-    return known.get("content", known.get("data", known))
+    # The text, the data, or the fields of a file.
+    parts = [known.get("content", known.get("data", known)) for known in map(fields, listed(result.parts))]
+    is_error = hasattr(event, "error")
+    return ToolResult(parts[0] if len(parts) == 1 else parts, None, TOOL_ERROR if is_error else None, is_error)
 
 
 def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -140,8 +111,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 _is_control_flow = raises("HumanInputError")
 tool = ToolReader(
-    PRODUCED,
-    _tool_call,
+    lambda invocation: _call(invocation.arg(0, "event")),
     _result,
     is_control_flow=_is_control_flow,
     is_refusal=raises_within("fast_depends", "ValidationError"),
@@ -149,7 +119,13 @@ tool = ToolReader(
     parameters=_parameters,
     inject=_inject,
 )
-execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, tool, is_control_flow=_is_control_flow)
+execute = ToolReader(
+    lambda invocation: _call(invocation.arg(1, "call")),
+    _handed_back,
+    tool,
+    station=HANDED_BACK,
+    is_control_flow=_is_control_flow,
+)
 
 
 @RunReader

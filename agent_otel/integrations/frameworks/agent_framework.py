@@ -8,33 +8,22 @@ agent: its name is kept where a run is prepared, because each call runs in a tas
 from __future__ import annotations
 
 import sys
-from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
-from agent_otel._internal.errors import suppressed
 from agent_otel.core import execution_context
 from agent_otel.core.plain import is_dict, is_named, listed, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
-from agent_otel.integrations.readers import inject_into, raises
+from agent_otel.integrations.readers import held, inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import closing
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from agent_otel.core.types import Invocation, Replacement, ResponseVisit
 
@@ -54,8 +43,6 @@ ENTRY = Integration(
     ),
 )
 
-# The tool or the middleware needs an input of the user first, or ends the loop with a result of its own.
-_CONTROL_FLOW = ("UserInputRequiredException", "MiddlewareTermination")
 # Begins the text for the model about arguments that the framework has refused.
 _REFUSED = "Error: Argument parsing failed."
 
@@ -65,19 +52,8 @@ _TRACED = ("AgentTelemetryLayer", "Workflow")
 _agent: ContextVar[str | None] = ContextVar("agent_otel_agent_framework_agent", default=None)
 
 
-@contextmanager
-def _named(name: str | None) -> Iterator[None]:
-    """Let tools belong to an agent while its run goes on; a tool may be an agent with runs of its own."""
-    token = _agent.set(name)
-    try:
-        yield
-    finally:
-        with suppressed(ValueError):  # a step of a stream ends in another context than it began in
-            _agent.reset(token)
-
-
 async def _awaited(running: Any, name: str | None) -> Any:
-    with _named(name):
+    with held(_agent, name):
         return await running
 
 
@@ -86,7 +62,7 @@ def naming(invocation: Invocation, running: Any) -> Any:
     """Put the agent's name around a run, or around the steps of the stream in which it goes on."""
     name = text(getattr(invocation.instance, "name", None))
     if is_named(running, "ResponseStream"):
-        return running.with_pull_context_manager(partial(_named, name))
+        return running.with_pull_context_manager(partial(held, _agent, name))
     return closing(_awaited(running, name), running)
 
 
@@ -158,9 +134,9 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(properties) if is_dict(properties) else ()
 
 
-_is_control_flow = raises(*_CONTROL_FLOW)
+# The tool or the middleware needs an input of the user first, or ends the loop with a result of its own.
+_is_control_flow = raises("UserInputRequiredException", "MiddlewareTermination")
 invoke = ToolReader(
-    PRODUCED,
     _invoke_call,
     _result,
     is_control_flow=_is_control_flow,
@@ -169,7 +145,12 @@ invoke = ToolReader(
     inject=inject_into(0, "call_kwargs"),  # what the validation returned
 )
 auto_invoke = ToolReader(
-    HANDED_BACK, _auto_call, _handed_back, invoke, is_control_flow=_is_control_flow, replace=_replace_handed_back
+    _auto_call,
+    _handed_back,
+    invoke,
+    station=HANDED_BACK,
+    is_control_flow=_is_control_flow,
+    replace=_replace_handed_back,
 )
 
 

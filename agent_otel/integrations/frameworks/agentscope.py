@@ -14,23 +14,13 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import attempt
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_dict, is_named, listed, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -77,10 +67,6 @@ def _result(event: Any) -> ToolResult | None:
     if handler.result_remedies() is None:
         handler.handler_returned(result)
     return result
-
-
-def _nothing(_: Any) -> None:
-    """Read no event of the agent's; `_saved` reads the result that it keeps."""
 
 
 def _content(content: Any) -> Any:
@@ -136,12 +122,16 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "tool_call", invocation.arg(0, "tool_call").model_copy(update={"input": arguments}))
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(_arguments(invocation))
-
-
-tool = ToolReader(PRODUCED, _call, _result, events=True, replace=_replace, parameters=_parameters, inject=_inject)
-execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool, events=True)
+tool = ToolReader(
+    _call,
+    _result,
+    events=True,
+    replace=_replace,
+    parameters=lambda invocation: tuple(_arguments(invocation)),
+    inject=_inject,
+)
+# `saving` reads the result that the agent keeps.
+execute = ToolReader(_execute_call, nothing, tool, station=HANDED_BACK, events=True)
 
 
 def _run(invocation: Invocation) -> AgentRun:
@@ -150,8 +140,4 @@ def _run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(agent.name), text(getattr(agent.state, "session_id", None)), traces=is_traced)
 
 
-def _pauses(item: Any) -> bool:
-    return is_named(item, *_PAUSES)
-
-
-agent_run = RunReader(_run, pauses=_pauses)
+agent_run = RunReader(_run, pauses=lambda item: is_named(item, *_PAUSES))

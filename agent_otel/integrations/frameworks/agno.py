@@ -17,24 +17,15 @@ from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
 from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, is_empty, is_named, is_text, listed, number, properties, text, traceback_of
-from agent_otel.core.types import (
-    PRODUCED,
-    AgentRun,
-    Invocation,
-    Replacement,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import AgentRun, Invocation, Replacement, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
+from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from types import TracebackType
 
     from typing_extensions import Self
@@ -159,18 +150,13 @@ def building(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     return {**wrapped(*invocation.args, **invocation.kwargs), **(handler.injected() or {})}
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(invocation.instance.function.parameters)
-
-
 _execute = ToolReader(
-    PRODUCED,
     _call,
     _result,
     is_control_flow=raises("StopAgentRun"),
     is_refusal=raises_within("agno", "ValidationError"),
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: properties(invocation.instance.function.parameters),
     inject=_inject,
     also_timed_by=("opentelemetry.instrumentation.genai.agno:AgnoInstrumentor",),
 )
@@ -299,10 +285,6 @@ _ALSO_TRACED_BY = (
 # Runs of agno's agents and teams, and where its tool calls are read.
 
 
-def _run(invocation: Invocation) -> AgentRun:
-    return _of(invocation.instance, invocation)
-
-
 def _dispatched(invocation: Invocation) -> AgentRun:
     agent = invocation.arg(0, "agent")
     return _of(invocation.kwargs.get("team") if agent is None else agent, invocation)
@@ -313,7 +295,7 @@ def _of(agent: Any, invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(agent, "name", None)), session)
 
 
-run = RunReader(_run, also_traced_by=_ALSO_TRACED_BY)
+run = RunReader(lambda invocation: _of(invocation.instance, invocation), also_traced_by=_ALSO_TRACED_BY)
 dispatched = RunReader(_dispatched, also_traced_by=_ALSO_TRACED_BY)
 
 _RUNTIME = "agno"
@@ -321,19 +303,16 @@ _RUNTIME = "agno"
 
 @payloads.writing
 def saved(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    size = invocation.state.bytes
-    if size:
-        run, session = invocation.arg(0, "run"), text(invocation.arg(1, "session_id"))
-        payloads.report(_RUNTIME, session, STATE, size, [_parts(run)], error=error, is_appended=True)
+    run, session = invocation.arg(0, "run"), text(invocation.arg(1, "session_id"))
+    payloads.transferred(_RUNTIME, invocation, session, [_parts(run)], error)
 
 
 @payloads.reading
 def read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
     """Report the session that a run begins with; a read of a part of it is no payload."""
-    size = invocation.state.bytes
-    if size and error is None and invocation.arg(4, "runs_limit") is None and payloads.in_run():
+    if error is None and invocation.arg(4, "runs_limit") is None and payloads.in_run():
         value = [_parts(run) for run in listed(getattr(session, "runs", None))]
-        payloads.report(_RUNTIME, text(invocation.arg(0, "session_id")), HISTORY, size, value)
+        payloads.transferred(_RUNTIME, invocation, text(invocation.arg(0, "session_id")), value)
 
 
 def _parts(run: Any) -> dict[str, Any]:

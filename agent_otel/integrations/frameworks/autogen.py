@@ -17,7 +17,6 @@ from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
     NOT_HERE,
-    PRODUCED,
     AgentRun,
     RunReader,
     ToolCall,
@@ -25,7 +24,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.readers import raises_within
+from agent_otel.integrations.readers import raises_within, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -145,7 +144,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 _is_refusal = raises_within("autogen_core", "ValidationError")
 run = ToolReader(
-    PRODUCED,
     _run_call,
     _result,
     is_refusal=_is_refusal,
@@ -154,7 +152,7 @@ run = ToolReader(
     parameters=_parameters,
     inject=_inject,
 )
-execute = ToolReader(HANDED_BACK, _execute_call, _handed_back, run, replace=_replace_handed_back)
+execute = ToolReader(_execute_call, _handed_back, run, station=HANDED_BACK, replace=_replace_handed_back)
 
 
 @Family
@@ -172,23 +170,16 @@ def workbenches(agent: Any) -> Iterable[tuple[type, str, ToolReader]]:
             yield type(workbench), "call_tool", run
 
 
-def _validates(invocation: Invocation) -> Any:
-    return invocation.arg(2, "call_id")
-
-
 def _validated(_: Invocation, __: Any, error: BaseException | None) -> None:
     """Record that the framework has refused the arguments, before it makes a text of that."""
     if error is not None and _is_refusal(error):
         handler.handler_raised(error, run)
 
 
-validating = Hook(_validates, _validated, within=_call_id)
+validating = Hook(lambda invocation: invocation.arg(2, "call_id"), _validated, within=_call_id)
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    """Read an agent's run; the framework opens a span for each itself."""
-    return AgentRun(text(invocation.instance.name), traces=True)
+agent_run = RunReader(run_named(traces=True))
 
 
 @RunReader

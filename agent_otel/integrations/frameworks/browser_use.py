@@ -9,16 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import cause_of, fields, is_empty, is_named, text, text_of
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
@@ -121,7 +112,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 action = ToolReader(
-    PRODUCED,
     _action_call,
     _produced,
     is_refusal=_is_refusal,
@@ -131,7 +121,7 @@ action = ToolReader(
     parameters=_parameters,
     inject=inject_into(1, "params"),  # before they are validated
 )
-act = ToolReader(HANDED_BACK, _act_call, _handed_back, action, is_awaited=True)
+act = ToolReader(_act_call, _handed_back, action, station=HANDED_BACK, is_awaited=True)
 
 
 @RunReader

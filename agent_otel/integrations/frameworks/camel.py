@@ -13,24 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, switches
 from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, properties, text, text_of
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    NOT_HERE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook, after
-from agent_otel.integrations.readers import inject_by_name
+from agent_otel.integrations.readers import inject_by_name, nothing, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -61,9 +51,8 @@ ENTRY = Integration(
 )
 
 
-def _call(invocation: Invocation) -> ToolCall:
-    function = fields(fields(invocation.instance.openai_tool_schema).get("function"))
-    return ToolCall(text(function.get("name")) or "", invocation.kwargs)
+def _schema(invocation: Invocation) -> dict[str, Any]:
+    return fields(fields(invocation.instance.openai_tool_schema).get("function"))
 
 
 def _asked(agent: Any, name: Any, arguments: Any, call_id: Any) -> ToolCall | None:
@@ -90,10 +79,6 @@ def _result(value: Any) -> ToolResult:
     if len(known) == 1 and (error := text(known.get("error"))) is not None:
         value = str({"error": error})
     return ToolResult(value.text if is_named(value, "ToolResult") else value)
-
-
-def _nothing(_: Any) -> None:
-    """Read no record of a call, which has the result as it was; `_remembered` reads what the agent keeps of it."""
 
 
 @Hook
@@ -123,19 +108,13 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return LEFT_ALONE if is_named(value, "ToolResult") else replacement.text
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    function = fields(fields(invocation.instance.openai_tool_schema).get("function"))
-    return properties(function.get("parameters"))
-
-
 tool = ToolReader(
-    PRODUCED,
-    _call,
+    lambda invocation: ToolCall(text(_schema(invocation).get("name")) or "", invocation.kwargs),
     _result,
     is_refusal=_is_refusal,
     cause=_cause,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: properties(_schema(invocation).get("parameters")),
     inject=inject_by_name,
 )
 
@@ -166,8 +145,9 @@ def making(invocation: Invocation, _: Any, error: BaseException | None) -> None:
         given.async_call = wrap.around(_Later(invocation.instance, later).call, tool)
 
 
-execute = ToolReader(HANDED_BACK, _execute_call, _nothing, tool)
-execute_streamed = ToolReader(HANDED_BACK, _streamed_call, _nothing, tool)
+# The record of a call has the result as it was; `remembering` reads what the agent keeps of it.
+execute = ToolReader(_execute_call, nothing, tool, station=HANDED_BACK)
+execute_streamed = execute._replace(call=_streamed_call)
 
 
 @Hook
@@ -177,7 +157,4 @@ def submitting(invocation: Invocation) -> None:
         invocation.args = (contextvars.copy_context().run, *invocation.args)
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    agent = invocation.instance
-    return AgentRun(text(agent.role_name), text(getattr(agent, "agent_id", None)))
+agent_run = RunReader(run_named("role_name", "agent_id"))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
-from agent_otel.core.types import PRODUCED, AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
@@ -119,7 +119,7 @@ def _ask(block: dict[str, Any]) -> None:
         remember(_asked, call_id, part, _MOST_ASKED)
 
 
-request = ToolReader(PRODUCED, _call, _result, replace=_replace, inject=_inject)
+request = ToolReader(_call, _result, replace=_replace, inject=_inject)
 
 
 def _run(_: Invocation) -> AgentRun:

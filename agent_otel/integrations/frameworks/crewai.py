@@ -14,22 +14,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import (
-    cause_of,
-    fields,
-    identity,
-    is_dict,
-    is_empty,
-    is_named,
-    is_raised_within,
-    is_text,
-    text,
-)
+from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
     NOT_HERE,
-    PRODUCED,
     AgentRun,
     RunReader,
     ToolCall,
@@ -37,7 +26,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.readers import inject_by_name, replace_by_text
+from agent_otel.integrations.readers import inject_by_name, refused_within, replace_by_text, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
@@ -73,14 +62,6 @@ ENTRY = Integration(
         Candidate("crewai.agent.core", agent_run="Agent.kickoff Agent.akickoff"),
     ),
 )
-
-
-def _run_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.instance.name, dict(invocation.kwargs) or list(invocation.args))
-
-
-def _invoke_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.instance.name, invocation.arg(0, "input"))
 
 
 def _native_call(invocation: Invocation) -> ToolCall | None:
@@ -185,33 +166,22 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(fields(getattr(schema, "model_fields", None)))
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(cause_of(error), "ValidationError") and is_raised_within(error, "crewai")
-
-
 run = ToolReader(
-    PRODUCED,
-    _run_call,
+    lambda invocation: ToolCall(invocation.instance.name, dict(invocation.kwargs) or list(invocation.args)),
     _result,
-    is_refusal=_is_refusal,
+    is_refusal=refused_within("crewai", "ValidationError"),
     replace=_replace,
     parameters=_parameters,
     inject=_inject,
 )
-native = ToolReader(HANDED_BACK, _native_call, _native_result, run, replace=_replace_answer)
-step = ToolReader(HANDED_BACK, _step_call, _native_result, run, replace=_replace_answer)
-invoke = ToolReader(
-    PRODUCED,
-    _invoke_call,
-    _result,
-    is_refusal=_is_refusal,
-    replace=_replace,
-    parameters=_parameters,
-    inject=_inject_input,
+native = ToolReader(_native_call, _native_result, run, station=HANDED_BACK, replace=_replace_answer)
+step = native._replace(call=_step_call)
+invoke = run._replace(
+    call=lambda invocation: ToolCall(invocation.instance.name, invocation.arg(0, "input")), inject=_inject_input
 )
 # None is the answer for a function that has raised.
-function = ToolReader(PRODUCED, _function_call, lambda value: None if value is None else ToolResult(value))
-use = ToolReader(HANDED_BACK, _text_call, _result, invoke, replace=replace_by_text)
+function = ToolReader(_function_call, lambda value: None if value is None else ToolResult(value))
+use = ToolReader(_text_call, _result, invoke, station=HANDED_BACK, replace=replace_by_text)
 
 
 #: The name of a crew that the program gave none.
@@ -226,9 +196,7 @@ def crew_run(invocation: Invocation) -> AgentRun | None:
     return None if getattr(crew, "stream", False) is True else AgentRun(None if name == _UNNAMED else name)
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    return AgentRun(text(getattr(invocation.instance, "role", None)))
+agent_run = RunReader(run_named("role"))
 
 
 @RunReader

@@ -10,16 +10,7 @@ from typing import Any
 
 from agent_otel.core import handler, step_handler
 from agent_otel.core.plain import fields, is_named, listed, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    PRODUCED,
-    Invocation,
-    Payload,
-    Replacement,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, Invocation, Payload, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import bytes_of
 from agent_otel.integrations.readers import inject_by_name
@@ -45,10 +36,6 @@ ENTRY = Integration(
 )
 
 _ENVELOPES = ("ToolResult", "CallToolResult")
-
-
-def _execute_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.arg(0, "tool_name"), dict(invocation.kwargs))
 
 
 def _activity_call(invocation: Invocation) -> ToolCall:
@@ -83,12 +70,19 @@ def _replace_message(message: Any, replacement: Replacement, _: Invocation) -> d
     return {**fields(message), "content": replacement.text}
 
 
-def _handed_back(message: Any) -> ToolResult:
-    return ToolResult(fields(message)["content"])
-
-
-run_tool = ToolReader(PRODUCED, _execute_call, _produced, replace=_replace, inject=inject_by_name)
-activity = ToolReader(HANDED_BACK, _activity_call, _handed_back, run_tool, replace=_replace_message)
+run_tool = ToolReader(
+    lambda invocation: ToolCall(invocation.arg(0, "tool_name"), dict(invocation.kwargs)),
+    _produced,
+    replace=_replace,
+    inject=inject_by_name,
+)
+activity = ToolReader(
+    _activity_call,
+    lambda message: ToolResult(fields(message)["content"]),
+    run_tool,
+    station=HANDED_BACK,
+    replace=_replace_message,
+)
 
 
 @Hook

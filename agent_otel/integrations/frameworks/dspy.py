@@ -22,7 +22,6 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.plain import fields, is_dict, is_empty, is_named, listed, reworded, text, traceback_of
 from agent_otel.core.types import (
     NOT_HERE,
-    PRODUCED,
     AgentRun,
     Exchange,
     Invocation,
@@ -36,14 +35,12 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Door, Hook, after
 from agent_otel.integrations.model_sdks.openai import chat
-from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within
+from agent_otel.integrations.readers import cause_behind, inject_by_name, nothing, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
-
-CALLS = Candidate("dspy.adapters.types.tool", execute="ToolCalls.ToolCall.execute")
 
 ENTRY = Integration(
     "dspy",
@@ -54,7 +51,7 @@ ENTRY = Integration(
     "function's call); the functions that the code of a `CodeAct` calls, of which its sandbox has copies",
     sites=(
         Candidate("dspy.adapters.types.tool", tool="Tool.__call__ Tool.acall"),
-        CALLS,
+        Candidate("dspy.adapters.types.tool", execute="ToolCalls.ToolCall.execute"),
         Candidate("dspy.predict.react", agent_run="ReAct.forward ReAct.aforward", formatting="format_error_for_lm"),
         Candidate(
             "dspy.predict.react_v2", agent_run="ReActV2.forward ReActV2.aforward", formatting="format_error_for_lm"
@@ -144,18 +141,13 @@ def _is_in_agent() -> bool:
     return any(is_named(module, *_AGENTS) for module in _callers())
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.instance.args))
-
-
 tool = ToolReader(
-    PRODUCED,
     _call,
     ToolResult,
     is_refusal=raises_within("dspy", "ValueError", "TypeError"),
     failure_text=_told,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: tuple(fields(invocation.instance.args)),
     inject=inject_by_name,
     also_timed_by=("opentelemetry.instrumentation.genai.dspy:DSPyInstrumentor",),
 )
@@ -184,11 +176,7 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
         invocation.put(0, "prompt", reword(prompt))
 
 
-def _nothing(*_: Any) -> None:
-    return None
-
-
-request = ModelReader(_request, outermost=True, exchange=Exchange(_nothing, _nothing, reword=_reword))
+request = ModelReader(_request, outermost=True, exchange=Exchange(nothing, nothing, reword=_reword))
 
 
 @after
@@ -275,7 +263,7 @@ def _results(history: Any) -> Iterator[Any]:
 def _caller() -> FrameType | None:
     """Return the innermost frame that is of no module of this package."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and (text(frame.f_globals.get("__name__")) or "").startswith("agent_otel."):
+    while frame is not None and _is_ours(frame):
         frame = frame.f_back
     return frame
 
@@ -308,11 +296,6 @@ def _native_call(invocation: Invocation) -> ToolCall | None:
     return None if _function(invocation) is None else ToolCall(asked.name, asked.args, text(asked.id))
 
 
-def _native_replace(_: Any, __: Replacement, ___: Invocation) -> Any:
-    """Return no replacement: the program computes with the result."""
-    return NOT_HERE
-
-
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     """Put arguments behind those of the model."""
     name, function = text(invocation.instance.name), _function(invocation)
@@ -321,12 +304,11 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
 
 _cause = cause_behind("RuntimeError")  # which the framework makes of the function's own exception
 _executed = ToolReader(
-    PRODUCED,
     _native_call,
     ToolResult,
     is_refusal=raises_within("dspy", "TypeError", cause=_cause),
     cause=_cause,
-    replace=_native_replace,
+    replace=lambda *_: NOT_HERE,
     parameters=lambda invocation: signatures.parameter_names(_function(invocation)),
     inject=_inject,
 )

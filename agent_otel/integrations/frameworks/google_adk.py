@@ -17,7 +17,6 @@ from agent_otel.core.plain import fields, is_dict, is_named, is_text, listed, so
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
-    PRODUCED,
     AgentRun,
     Invocation,
     ModelReader,
@@ -30,55 +29,18 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Family, Hook, Passing, after
-from agent_otel.integrations.readers import inject_into, raises
+from agent_otel.integrations.readers import inject_into, nothing, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
+from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 
-SESSIONS = (
-    Site(
-        Candidate(
-            "google.adk.sessions.database_session_service",
-            appended="DatabaseSessionService.append_event",
-            read="DatabaseSessionService.get_session",
-        ),
-        minimum="2.10",
-    ),
-    Site(
-        Candidate(
-            "google.adk.sessions.sqlite_session_service",
-            appended="SqliteSessionService.append_event",
-            read="SqliteSessionService.get_session",
-            bound="Event.model_dump_json",
-            validated="Event.model_validate_json",
-        ),
-        minimum="2.10",
-    ),
-    Site(
-        Candidate(
-            "google.adk.sessions.vertex_ai_session_service",
-            appended="VertexAiSessionService.append_event",
-            read="VertexAiSessionService.get_session",
-        ),
-        minimum="2.10",
-    ),
-    Site(
-        Candidate("google.genai._api_client", requested="BaseApiClient._async_request_once"),
-        minimum="2.10",
-        beside=("google.adk.utils.vertex_ai_utils",),  # which that service imports
-    ),
-    Site(
-        Candidate(
-            "google.adk.sessions.schemas.shared",
-            bound="DynamicJSON.process_bind_param",
-            result="DynamicJSON.process_result_value",
-        ),
-        minimum="2.10",
-    ),
-)
+def _service(module: str, name: str, **more: str) -> Site:
+    functions = {"appended": f"{name}.append_event", "read": f"{name}.get_session", **more}
+    return Site(Candidate(f"google.adk.sessions.{module}", **functions), minimum="2.10")
+
 
 ENTRY = Integration(
     "google-adk",
@@ -131,7 +93,27 @@ ENTRY = Integration(
         ),
         # The agent of the request that the provider's SDK sends.
         Candidate("google.adk.flows.llm_flows.base_llm_flow", request="BaseLlmFlow._call_llm_async"),
-        *SESSIONS,
+        _service("database_session_service", "DatabaseSessionService"),
+        _service(
+            "sqlite_session_service",
+            "SqliteSessionService",
+            bound="Event.model_dump_json",
+            validated="Event.model_validate_json",
+        ),
+        _service("vertex_ai_session_service", "VertexAiSessionService"),
+        Site(
+            Candidate("google.genai._api_client", requested="BaseApiClient._async_request_once"),
+            minimum="2.10",
+            beside=("google.adk.utils.vertex_ai_utils",),  # which that service imports
+        ),
+        Site(
+            Candidate(
+                "google.adk.sessions.schemas.shared",
+                bound="DynamicJSON.process_bind_param",
+                result="DynamicJSON.process_result_value",
+            ),
+            minimum="2.10",
+        ),
     ),
 )
 
@@ -194,28 +176,11 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return {"result": replacement.text} if is_dict(value) else replacement.text
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.arg(1, "args")))
-
-
-def _replace_answer(_: Any, replacement: Replacement, __: Invocation) -> dict[str, Any]:
-    """Return a replacement for what a callback answers in place of an exception."""
-    return {"error": replacement.text}
-
-
-def _answer(value: Any) -> ToolResult | None:
-    return None if value is None else ToolResult(value)
-
-
 @Passing
 async def answering(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
     """Cut what callbacks answer; without an answer the exception goes on to the program."""
     answer = await wrapped(*invocation.args, **invocation.kwargs)
     return await handler.aremedied(_error_answer, answer, invocation)
-
-
-def _no_result(_: Any) -> None:
-    """Return None for the result of the outer function: by then the kit's span has ended."""
 
 
 @Hook
@@ -234,22 +199,27 @@ def live(invocation: Invocation) -> None:
 
 _is_control_flow = raises("NodeInterruptedError")  # by which a workflow waits for a human
 call_tool = ToolReader(
-    PRODUCED,
     _tool_call,
     _produced,
     is_control_flow=_is_control_flow,
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: tuple(fields(invocation.arg(1, "args"))),
     inject=inject_into(1, "args"),  # the kit's own spans and callbacks have the model's
 )
-tool_node = ToolReader(PRODUCED, _node_call, _node_result, is_control_flow=_is_control_flow, replace=_replace)
-_error_answer = ToolReader(HANDED_BACK, _tool_call, _answer, replace=_replace_answer)
+tool_node = ToolReader(_node_call, _node_result, is_control_flow=_is_control_flow, replace=_replace)
+_error_answer = ToolReader(
+    _tool_call,
+    lambda value: None if value is None else ToolResult(value),
+    station=HANDED_BACK,
+    replace=lambda _, replacement, __: {"error": replacement.text},
+)
+# When the outer function returns, the kit's span has ended: `building` reads the result.
 prepared_call = ToolReader(
-    HANDED_BACK,
     _prepared_call,
-    _no_result,
+    nothing,
     call_tool,
+    station=HANDED_BACK,
     is_control_flow=_is_control_flow,
 )
 single_call = prepared_call._replace(call=_single_call)
@@ -262,8 +232,6 @@ def agent_run(invocation: Invocation) -> AgentRun:
     return AgentRun(text(agent.get("name")), text(invocation.kwargs.get("session_id")), traces=True)
 
 
-_NAME = "execute_code"
-
 # Google's Agent Development Kit: the code in a model's answer, which a code executor of the agent runs. The model
 # calls no tool for it; each run is a call of ``execute_code``. The executors are classes that a program may write
 # itself. What Gemini runs (``BuiltInCodeExecutor``) passes none of them.
@@ -271,7 +239,7 @@ _NAME = "execute_code"
 
 def _code_call(invocation: Invocation) -> ToolCall:
     context, given = invocation.arg(0, "invocation_context"), invocation.arg(1, "code_execution_input")
-    return ToolCall(_NAME, {"code": given.code}, agent=context.agent.name, execution=context.session.id)
+    return ToolCall("execute_code", {"code": given.code}, agent=context.agent.name, execution=context.session.id)
 
 
 def _result(value: Any) -> ToolResult:
@@ -295,7 +263,7 @@ def executors(executor: Any) -> Iterator[tuple[type, str, ToolReader]]:
     yield type(executor), "execute_code", run
 
 
-run = ToolReader(PRODUCED, _code_call, _result, replace=_code_replace)
+run = ToolReader(_code_call, _result, replace=_code_replace)
 
 # Google's Agent Development Kit: add the agent and session to the request that the provider's SDK sends.
 
@@ -317,10 +285,8 @@ _RUNTIME = "google-adk"
 
 @payloads.writing
 def appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    size = invocation.state.bytes
-    if size:
-        session, event = invocation.arg(0, "session"), invocation.arg(1, "event")
-        payloads.report(_RUNTIME, text(session.id), STATE, size, _parts(event), error=error, is_appended=True)
+    session, event = invocation.arg(0, "session"), invocation.arg(1, "event")
+    payloads.transferred(_RUNTIME, invocation, text(session.id), _parts(event), error)
 
 
 @payloads.reading
@@ -329,7 +295,7 @@ def read(invocation: Invocation, session: Any, error: BaseException | None) -> N
     events = listed(getattr(session, "events", None))
     if error is None and events and not invocation.arg(3, "config") and payloads.in_run():
         value = [part for event in events for part in _parts(event)]
-        payloads.report(_RUNTIME, text(session.id), HISTORY, invocation.state.bytes, value)
+        payloads.transferred(_RUNTIME, invocation, text(session.id), value)
 
 
 def _parts(event: Any) -> list[Any]:
@@ -357,11 +323,6 @@ def result(invocation: Invocation) -> None:
         payloads.add(value, is_read=True)
 
 
-@Hook
-def validated(invocation: Invocation) -> None:
-    payloads.add(invocation.arg(0, "json_data"), is_read=True)
-
-
 def _sent(invocation: Invocation) -> payloads.Transfer | None:
     """Take the size of an event's body, again when it is sent again; google-genai makes its text with these options."""
     transfer = payloads.open_transfer.get()
@@ -378,4 +339,5 @@ def _answered(_: Invocation, response: Any, error: BaseException | None) -> None
             payloads.add(body, is_read=True)
 
 
+validated = Hook(lambda invocation: payloads.add(invocation.arg(0, "json_data"), is_read=True))
 requested = Hook(_sent, _answered)

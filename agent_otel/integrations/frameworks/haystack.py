@@ -11,14 +11,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields, is_empty, is_named, listed, properties, text
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within
+from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -72,25 +70,17 @@ def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> An
     return replacement.text
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(invocation.instance.parameters)
-
-
 _cause = cause_behind("ToolInvocationError")
 tool = ToolReader(
-    PRODUCED,
     _call,
     ToolResult,
     is_refusal=raises_within("haystack", "TypeError", cause=_cause),
     cause=_cause,
     failure_text=_failure_text,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: properties(invocation.instance.parameters),
     inject=inject_by_name,
 )
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    """Read a run; an agent has a name only as a component of a pipeline."""
-    return AgentRun(text(getattr(invocation.instance, "__component_name__", None)))
+agent_run = RunReader(run_named("__component_name__"))  # an agent has a name only as a component of a pipeline

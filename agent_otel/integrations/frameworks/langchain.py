@@ -21,7 +21,7 @@ from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
 from agent_otel.core import held_span
 from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, number, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -29,7 +29,7 @@ from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from opentelemetry.trace import Span
 
@@ -209,18 +209,9 @@ def _answered(replacement: Replacement, invocation: Invocation) -> Any:
     return message(replacement.text, name=invocation.instance.name, tool_call_id=call_id, status=status)
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return _parameters_of(invocation.instance)
-
-
-def _node_parameters(invocation: Invocation) -> Iterable[str]:
+def _node_parameters(invocation: Invocation) -> Any:
     tool = invocation.instance.tools_by_name.get(invocation.arg(0, "call")["name"])
-    return () if tool is None else _parameters_of(tool)
-
-
-def _parameters_of(tool: Any) -> Iterable[str]:
-    names: Iterable[str] = tool.args
-    return names
+    return () if tool is None else tool.args
 
 
 def _tool_message(output: Any) -> Any:
@@ -261,7 +252,6 @@ def validated(invocation: Invocation) -> Any:
 
 
 run = ToolReader(
-    PRODUCED,
     _run_call,
     read_result,
     opened_by="langchain",
@@ -269,15 +259,15 @@ run = ToolReader(
     is_refusal=raises_within(("langchain_core", "langgraph"), "ValidationError"),
     also_timed_by=_ALSO_TIMED_BY,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: invocation.instance.args,
     inject=inject,
     validated=validated,
 )
 tool_node = ToolReader(
-    HANDED_BACK,
     _node_call,
     functools.partial(read_result, is_error_raised=True),
     run,
+    station=HANDED_BACK,
     is_control_flow=_is_control_flow,
     replace=_replace,
     parameters=_node_parameters,

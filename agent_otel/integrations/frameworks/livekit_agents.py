@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import signatures
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
@@ -87,7 +87,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 _is_control_flow = raises("StopResponse")
 execute = ToolReader(
-    PRODUCED,
     _call,
     _result,
     is_control_flow=_is_control_flow,
@@ -97,4 +96,4 @@ execute = ToolReader(
     inject=inject_into(0, "raw_arguments"),  # by name alone
     also_timed_by=("livekit.agents.telemetry.otel_metrics:_genai_execute_tool_duration",),
 )
-executed = ToolReader(PRODUCED, _executed_call, _executed, is_control_flow=_is_control_flow)
+executed = ToolReader(_executed_call, _executed, is_control_flow=_is_control_flow)

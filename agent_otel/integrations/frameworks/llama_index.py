@@ -14,16 +14,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import ours
 from agent_otel.core import handler, held_span
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.readers import inject_into, raises, raises_within
@@ -37,8 +28,6 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import Invocation, Replacement
 
-
-CONTEXTS = Candidate("workflows.context.context", saved="Context.to_dict", restored="Context.from_dict")
 
 ENTRY = Integration(
     "llama-index",
@@ -83,7 +72,7 @@ ENTRY = Integration(
             ),
             beside=("openinference.instrumentation.llama_index",),
         ),
-        CONTEXTS,
+        Candidate("workflows.context.context", saved="Context.to_dict", restored="Context.from_dict"),
     ),
 )
 
@@ -163,27 +152,21 @@ def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> A
     return changed
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return _properties(invocation.arg(1, "tool").metadata)
-
-
 _is_refusal = raises_within("llama_index", "TypeError")
 _is_control_flow = raises("WaitingForEvent")  # by which a tool waits; behind it the step runs again
 inner = ToolReader(
-    PRODUCED,
     _inner_call,
     produced,
     opened_by="llama-index",
     is_control_flow=_is_control_flow,
     is_refusal=_is_refusal,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: _properties(invocation.arg(1, "tool").metadata),
     inject=inject_into(2, "tool_input"),
     also_timed_by=("opentelemetry.instrumentation.genai.llama_index:LlamaIndexInstrumentor",),
 )
-outer = ToolReader(HANDED_BACK, _outer_call, _handed_back, inner, is_control_flow=_is_control_flow)
+outer = ToolReader(_outer_call, _handed_back, inner, station=HANDED_BACK, is_control_flow=_is_control_flow)
 tool = ToolReader(
-    PRODUCED,
     _tool_call,
     produced,
     opened_by="llama-index",

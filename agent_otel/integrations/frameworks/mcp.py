@@ -25,7 +25,6 @@ from agent_otel.core.result_budget import MOST_ANNOUNCED
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
-    PRODUCED,
     Invocation,
     McpCall,
     Replacement,
@@ -202,8 +201,8 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(1, "arguments", {**({} if is_empty(arguments) else arguments), **values})
 
 
-session = ToolReader(PRODUCED, _call, result, replace=replace, parameters=_parameters, inject=_inject)
-client = ToolReader(HANDED_BACK, _call, result, session)
+session = ToolReader(_call, result, replace=replace, parameters=_parameters, inject=_inject)
+client = ToolReader(_call, result, session, station=HANDED_BACK)
 
 #: The tool of the call that is measured at the client in this context.
 asked: ContextVar[str | None] = ContextVar("agent_otel_mcp_client", default=None)
@@ -517,10 +516,6 @@ def _server_parameters(_: Invocation) -> Iterable[str]:
     return parameters.get(_measured.get() or "", ())
 
 
-def _tool_parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(fields(invocation.instance).get("parameters"))
-
-
 def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> None:
     asked = invocation.arg(1, "req")
     arguments = {**fields(asked.params.arguments), **values}
@@ -545,18 +540,17 @@ def _answer_request(_: Any, replacement: Replacement, __: Invocation) -> Any:
     return denied(replacement).model_dump(by_alias=True, mode="json", exclude_none=True)
 
 
-_answer = ToolReader(PRODUCED, _handled, result, replace=replace, parameters=_server_parameters)
-handled = ToolReader(PRODUCED, _handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
-request = ToolReader(HANDED_BACK, _request, _nothing, inject=_inject_request, replace=_answer_request)
+_answer = ToolReader(_handled, result, replace=replace, parameters=_server_parameters)
+handled = ToolReader(_handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
+request = ToolReader(_request, _nothing, station=HANDED_BACK, inject=_inject_request, replace=_answer_request)
 
 
 tool = ToolReader(
-    PRODUCED,
     _tool,
     tool_result,
     is_refusal=raises_within("fastmcp", "ValidationError"),
     replace=replace_tool_result,
-    parameters=_tool_parameters,
+    parameters=lambda invocation: properties(fields(invocation.instance).get("parameters")),
     inject=inject_into(0, "arguments"),
 )
 
@@ -590,10 +584,6 @@ def _sampled(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
 
 
-def _queued(invocation: Invocation) -> ToolCall | None:
-    return call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments"))
-
-
 def _no_result(_: Any) -> None:
     """Return None: the tool has not run yet."""
 
@@ -604,7 +594,11 @@ def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
     return sys.modules["fastmcp.tools.base"].ToolResult(content=content, is_error=True)
 
 
-injected = ToolReader(PRODUCED, _injected, tool_result, replace=replace_tool_result)
-task = ToolReader(PRODUCED, _queued, _no_result, replace=_refuse)
+injected = ToolReader(_injected, tool_result, replace=replace_tool_result)
+task = ToolReader(
+    lambda invocation: call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments")),
+    _no_result,
+    replace=_refuse,
+)
 sampling = Hook(_asked, lambda *_: None, _turn)
-sampled = ToolReader(PRODUCED, _sampled, ToolResult, replace=replace_by_text, inject=inject_into(0, "arguments"))
+sampled = ToolReader(_sampled, ToolResult, replace=replace_by_text, inject=inject_into(0, "arguments"))

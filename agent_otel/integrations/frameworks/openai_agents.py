@@ -27,7 +27,6 @@ from agent_otel.core.plain import fields, is_named, is_text, listed, modules_of,
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
-    PRODUCED,
     AgentRun,
     Invocation,
     Replacement,
@@ -40,10 +39,10 @@ from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, Passing, Revising, after
 from agent_otel.integrations.readers import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
+from agent_otel.semconv import STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
 
 _MODULE = "agents.run_internal.tool_actions"
@@ -56,48 +55,20 @@ _SHARED = "ShellAction.execute LocalShellAction.execute ApplyPatchAction.execute
 # version 0.20 on, whose cap it meets; before it is one for each item.
 
 
-def _encoding(module: str, name: str, minimum: str = "") -> Site:
-    encoding = {"serialized": f"{name}._serialize_item", "deserialized": f"{name}._deserialize_item"}
-    candidate = Candidate(f"{_MEMORY}.{module}", added=f"{name}.add_items", read=f"{name}.get_items", **encoding)
-    return Site(candidate, minimum=minimum)
+def _session(module: str, name: str, minimum: str = "", **methods: str) -> Site:
+    functions = {reader: f"{name}.{method}" for reader, method in methods.items()}
+    return Site(Candidate(module, **functions), minimum=minimum)
 
 
 _MEMORY = "agents.extensions.memory"
-
-
-SESSIONS = (
-    Site(
-        Candidate(
-            "agents.memory.sqlite_session",
-            inserting="SQLiteSession._insert_items",
-            connected="SQLiteSession._get_connection",
-            read="SQLiteSession.get_items",
-        ),
-        minimum="0.15",
-    ),
-    Site(
-        Candidate("agents.extensions.memory.advanced_sqlite_session", read="AdvancedSQLiteSession.get_items"),
-        minimum="0.15",
-    ),
-    Site(
-        Candidate(
-            "agents.extensions.memory.async_sqlite_session",
-            inserting_async="AsyncSQLiteSession._insert_items",
-            connected_async="AsyncSQLiteSession._get_connection",
-            read="AsyncSQLiteSession.get_items",
-        ),
-        minimum="0.20",
-    ),
-    _encoding("sqlalchemy_session", "SQLAlchemySession"),
-    _encoding("redis_session", "RedisSession"),
-    _encoding("mongodb_session", "MongoDBSession", minimum="0.15"),
-    Candidate(
-        "agents.extensions.memory.dapr_session",
-        rewritten="DaprSession.add_items",
-        read="DaprSession.get_items",
-        loaded="DaprSession._decode_messages",
-    ),
-)
+_SQLITE = {"inserting": "_insert_items", "connected": "_get_connection", "read": "get_items"}
+_ASYNC_SQLITE = {"inserting_async": "_insert_items", "connected_async": "_get_connection", "read": "get_items"}
+_ENCODING = {
+    "added": "add_items",
+    "read": "get_items",
+    "serialized": "_serialize_item",
+    "deserialized": "_deserialize_item",
+}
 
 ENTRY = Integration(
     "openai-agents",
@@ -150,33 +121,30 @@ ENTRY = Integration(
             Candidate(_MODULE, action=_SHARED, failing="format_shell_error"),
             minimum="0.8",
         ),
-        *SESSIONS,
+        _session("agents.memory.sqlite_session", "SQLiteSession", "0.15", **_SQLITE),
+        _session(f"{_MEMORY}.advanced_sqlite_session", "AdvancedSQLiteSession", "0.15", read="get_items"),
+        _session(f"{_MEMORY}.async_sqlite_session", "AsyncSQLiteSession", "0.20", **_ASYNC_SQLITE),
+        _session(f"{_MEMORY}.sqlalchemy_session", "SQLAlchemySession", **_ENCODING),
+        _session(f"{_MEMORY}.redis_session", "RedisSession", **_ENCODING),
+        _session(f"{_MEMORY}.mongodb_session", "MongoDBSession", "0.15", **_ENCODING),
+        _session(
+            f"{_MEMORY}.dapr_session",
+            "DaprSession",
+            rewritten="add_items",
+            read="get_items",
+            loaded="_decode_messages",
+        ),
     ),
 )
 
 
 def _call(tool: Any, arguments: Any, call_id: str | None, agent: Any, config: Any) -> ToolCall:
-    return ToolCall(
-        name=tool.name,
-        arguments=arguments,
-        call_id=call_id,
-        agent=getattr(agent, "name", None),
-        execution=getattr(config, "group_id", None),
-    )
+    return ToolCall(tool.name, arguments, call_id, getattr(agent, "name", None), getattr(config, "group_id", None))
 
 
 def _context_call(tool: Any, context: Any, agent: Any = None) -> ToolCall:
-    return _call(
-        tool,
-        context.tool_arguments,
-        context.tool_call_id,
-        getattr(context, "agent", None) if agent is None else agent,
-        getattr(context, "run_config", None),
-    )
-
-
-def _invoke_call(invocation: Invocation) -> ToolCall:
-    return _context_call(invocation.kwargs["function_tool"], invocation.kwargs["context"])
+    agent = getattr(context, "agent", None) if agent is None else agent
+    return _call(tool, context.tool_arguments, context.tool_call_id, agent, getattr(context, "run_config", None))
 
 
 def _single_call(invocation: Invocation) -> ToolCall:
@@ -241,27 +209,22 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(_tool(invocation).params_json_schema)
-
-
 def _is_refusal(error: BaseException) -> bool:
     return is_named(error, "ModelBehaviorError") and text_of(error, 40).startswith("Invalid JSON input for tool")
 
 
 invoke = ToolReader(
-    PRODUCED,
-    _invoke_call,
+    lambda invocation: _context_call(invocation.kwargs["function_tool"], invocation.kwargs["context"]),
     _result,
     is_refusal=_is_refusal,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: properties(_tool(invocation).params_json_schema),
     inject=_inject,
     also_timed_by=("opentelemetry.instrumentation.genai.openai_agents:OpenAIAgentsInstrumentor",),
 )
-single_tool = ToolReader(HANDED_BACK, _single_call, _handed_back, invoke)
+single_tool = ToolReader(_single_call, _handed_back, invoke, station=HANDED_BACK)
 _unguarded = invoke._replace(call=_guarded_call, inject=None)
-_guarded = ToolReader(HANDED_BACK, _guarded_call, _handed_back, _unguarded)
+_guarded = ToolReader(_guarded_call, _handed_back, _unguarded, station=HANDED_BACK)
 
 
 @Hook
@@ -334,13 +297,8 @@ def _action_call(invocation: Invocation) -> ToolCall:
     call = fields(named.get("call") or named["action"])
     tool = next(call[name] for name in _TOOLS if name in call)
     item = fields(call["tool_call"])
-    return ToolCall(
-        tool.name,
-        next((item[name] for name in _ARGUMENTS if item.get(name) is not None), None),
-        item.get("call_id"),
-        getattr(named["agent"], "name", None),
-        getattr(named["config"], "group_id", None),
-    )
+    arguments = next((item[name] for name in _ARGUMENTS if item.get(name) is not None), None)
+    return _call(tool, arguments, item.get("call_id"), named["agent"], named["config"])
 
 
 def _action_result(item: Any) -> ToolResult | None:
@@ -369,7 +327,7 @@ def _action_replace(item: Any, replacement: Replacement, invocation: Invocation)
     return made(agent=invocation.kwargs["agent"], output=replacement.text, raw_item=raw)
 
 
-action = ToolReader(PRODUCED, _action_call, _action_result, replace=_action_replace)
+action = ToolReader(_action_call, _action_result, replace=_action_replace)
 failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "error"), action))
 
 # Realtime sessions of OpenAI's Agents SDK, which invoke tools under a name of their own and send plain outputs.
@@ -405,33 +363,19 @@ def _run(invocation: Invocation) -> AgentRun:
     return AgentRun(getattr(invocation.arg(0, "starting_agent"), "name", None), conversation)
 
 
-def _goes_on(result: Any) -> Any:
-    """Return the task of a streamed run; up to 0.8 it has another name."""
-    return getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None)
-
-
-run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)
+run = RunReader(
+    _run,
+    # The task of a streamed run, which has another name up to 0.8.
+    lambda result: getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None),
+    also_traced_by=_ALSO_TRACED_BY,
+)
 _RUNTIME = "openai-agents"
 
 
-def report_added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
-    """Report an append to a session, unless it has no bytes."""
-    if size:
-        whose = text(session.session_id)
-        variant = "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
-        payloads.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
-
-
-def _read(invocation: Invocation, items: Any, size: int) -> None:
-    if size:
-        payloads.report(_RUNTIME, text(invocation.instance.session_id), HISTORY, size, listed(items))
-
-
-def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
-    """Return true where a run begins with the session; a read of a part of it is no payload."""
-    own = getattr(invocation.instance, "session_settings", None)  # from 0.9 on
-    limits = (invocation.arg(0, "limit"), getattr(own, "limit", None))
-    return error is None and limits == (None, None) and payloads.in_run()
+def _report_added(session: Any, items: Any, size: int, error: BaseException | None) -> None:
+    whose = text(session.session_id)
+    variant = "mongodb" if f"{_MEMORY}.mongodb_session" in modules_of(session) else None
+    payloads.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
 
 
 # --- sessions with a serializer of their own -------------------------------------------------------------------------
@@ -439,13 +383,17 @@ def _is_whole(invocation: Invocation, error: BaseException | None) -> bool:
 
 @payloads.writing
 def added(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
+    _report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
 
 
 @payloads.reading
 def read(invocation: Invocation, items: Any, error: BaseException | None) -> None:
-    if _is_whole(invocation, error):
-        _read(invocation, items, invocation.state.bytes)
+    """Report the session that a run begins with; a read of a part of it is no payload."""
+    session = invocation.instance
+    own = getattr(session, "session_settings", None)  # from 0.9 on
+    limits = (invocation.arg(0, "limit"), getattr(own, "limit", None))
+    if error is None and limits == (None, None) and payloads.in_run():
+        payloads.transferred(_RUNTIME, invocation, text(session.session_id), listed(items))
 
 
 serialized = after(payloads.add_returned)
@@ -456,9 +404,8 @@ deserialized = Hook(lambda invocation: payloads.add(invocation.arg(0, "item"), i
 
 @payloads.writing
 def rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    size, session = invocation.state.bytes, text(invocation.instance.session_id)
-    if size:
-        payloads.report(_RUNTIME, session, STATE, size, None, variant="dapr", error=error)
+    session = text(invocation.instance.session_id)
+    payloads.transferred(_RUNTIME, invocation, session, None, error, variant="dapr", is_appended=False)
 
 
 @Hook
@@ -505,7 +452,7 @@ class _Writing(wrapt.ObjectProxy):  # type: ignore[type-arg]
     @errors.guarded("session.rows")
     def _report(self, args: tuple[Any, ...], error: BaseException | None) -> None:
         size = sum(handler.text_bytes(row[-1]) for row in listed(args[1]))
-        report_added(self._self_session, self._self_items, size, error)
+        _report_added(self._self_session, self._self_items, size, error)
 
 
 class _WritingAsync(_Writing):
@@ -562,14 +509,8 @@ def _count(rows: Any) -> None:
             payloads.add(row[0], is_read=True)
 
 
-@Hook
-def inserting(invocation: Invocation) -> None:
-    _put(invocation, _Writing)
-
-
-@Hook
-def inserting_async(invocation: Invocation) -> None:
-    _put(invocation, _WritingAsync)
+inserting = Hook(lambda invocation: _put(invocation, _Writing))
+inserting_async = Hook(lambda invocation: _put(invocation, _WritingAsync))
 
 
 def _put(invocation: Invocation, connection: type[_Writing]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agent_otel._internal import errors
 from agent_otel.core import handler
 from agent_otel.core.plain import text
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import AroundVisit, Door, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
@@ -111,11 +111,7 @@ def _result(frame: _Frame) -> ToolResult:
     return ToolResult("" if frame.result is None else frame.result)
 
 
-def _replace(_: Any, replacement: Replacement, __: Invocation) -> _Frame:
-    return _Frame(replacement.text, None)
-
-
-_handler = ToolReader(PRODUCED, _call, _result, replace=_replace)
+_handler = ToolReader(_call, _result, replace=lambda _, replacement, __: _Frame(replacement.text, None))
 
 
 @Door

@@ -14,16 +14,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, properties, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
@@ -147,7 +138,6 @@ def _validated_arguments(invocation: Invocation) -> Any:
 
 _is_control_flow = raises(*_CONTROL_FLOW)
 raw_execute = ToolReader(
-    PRODUCED,
     _call,
     _result,
     is_control_flow=_is_control_flow,
@@ -158,10 +148,10 @@ raw_execute = ToolReader(
     validated=_validated_arguments,
 )
 execute_tool_call = ToolReader(
-    HANDED_BACK,
     _call,
     _result,
     raw_execute,
+    station=HANDED_BACK,
     is_control_flow=_is_control_flow,
     is_refusal=_is_refusal,
     failure_text=_told,
@@ -198,18 +188,13 @@ def _activity_replace(value: Any, replacement: Replacement, invocation: Invocati
     return value
 
 
-def _activity_parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(invocation.arg(3, "tool").tool_def.parameters_json_schema)
-
-
 activity = ToolReader(
-    PRODUCED,
     _activity_call,
     _result,
     is_control_flow=_is_control_flow,
     failure_text=_activity_told,
     replace=_activity_replace,
-    parameters=_activity_parameters,
+    parameters=lambda invocation: properties(invocation.arg(3, "tool").tool_def.parameters_json_schema),
     inject=inject_into(1, "tool_args"),
 )
 

@@ -12,26 +12,24 @@ import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal import errors
 from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, text_of
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,
     NOT_HERE,
-    PRODUCED,
     AgentRun,
     RunReader,
     ToolCall,
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Door, Hook, LeftVisit
+from agent_otel.integrations.hooks import AroundVisit, Door, Hook
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.execution_context import Run
     from agent_otel.core.types import Invocation, Replacement
 
@@ -157,22 +155,55 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     context.arguments = arguments
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(parameter.name for parameter in listed(invocation.instance.parameters))
-
-
 _function = ToolReader(
-    PRODUCED, _call, _produced, is_refusal=_is_refusal, replace=_replace, parameters=_parameters, inject=_inject
+    _call,
+    _produced,
+    is_refusal=_is_refusal,
+    replace=_replace,
+    parameters=lambda invocation: tuple(parameter.name for parameter in listed(invocation.instance.parameters)),
+    inject=_inject,
 )
-_outer = ToolReader(HANDED_BACK, _function_call, _handed_back, _function, replace=_replace_handed_back)
+_outer = ToolReader(_function_call, _handed_back, _function, station=HANDED_BACK, replace=_replace_handed_back)
 
 
-class _Context:
-    """The context of a function, in which its result is left, and from which injected arguments are taken again."""
+class _LeftVisit(AroundVisit):
+    """The visit of an async function that leaves its result in an object and returns something else."""
+
+    __slots__ = ()
+
+    def get(self) -> Any:
+        """Return the result."""
+
+    def put(self, result: Any) -> None:
+        """Leave the replacement of the result."""
+
+    async def askipped(self, invocation: Invocation) -> Any:
+        """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
+        skipped = await self._visit.askipped(invocation)
+        if skipped is LEFT_ALONE:
+            return LEFT_ALONE
+        self.put(skipped)
+        return None
+
+    @errors.guarded("left_result")
+    def returned(self, _: Any) -> None:
+        """Read the result that the function has left."""
+        self._visit.returned(self.get())
+
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
+        """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
+        with errors.reported("left_result"):
+            self.put(await self._visit.aremedied(self.get(), invocation))
+        return value
+
+
+class _FunctionVisit(_LeftVisit):
+    """A function, which leaves its result in its context, from which injected arguments are taken again."""
 
     __slots__ = ("_arguments", "_context")
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(self, invocation: Invocation, visit: handler.Visit | handler.Unrecorded) -> None:
+        super().__init__(visit)
         self._context = invocation.arg(0, "context")
         self._arguments = self._context.arguments
 
@@ -192,18 +223,20 @@ class _Context:
     def put(self, result: Any) -> None:
         self._context.result = result
 
-    def leave(self) -> None:
+    @errors.guarded("left_result")
+    def _leave(self) -> None:
         """Take injected arguments out of the context of a function that has raised."""
         if self._context.arguments is not self._arguments:
             self._context.arguments = self._arguments
 
 
-class _History:
-    """The chat history, whose last message has the result of a call."""
+class _CallVisit(_LeftVisit):
+    """A call, whose result is in the last message of the chat history; a replacement has been put into it there."""
 
     __slots__ = ("_call_id", "_history")
 
-    def __init__(self, invocation: Invocation) -> None:
+    def __init__(self, invocation: Invocation, visit: handler.Visit | handler.Unrecorded) -> None:
+        super().__init__(visit)
         self._call_id = invocation.arg(0, "function_call").id
         self._history = invocation.arg(1, "chat_history")
 
@@ -213,23 +246,17 @@ class _History:
         is_its = is_named(content, "FunctionResultContent") and text(content.id) == (text(self._call_id) or _NO_ID)
         return content if is_its else None
 
-    def put(self, content: Any) -> None:
-        """Leave the content, which has been changed, where it is."""
-
-    def leave(self) -> None:
-        """Leave the history as it is."""
-
 
 @Door
-def function(invocation: Invocation) -> LeftVisit | None:
+def function(invocation: Invocation) -> _LeftVisit | None:
     visit = handler.enter_tool(_function, invocation)
-    return None if visit is None else LeftVisit(_Context(invocation), visit)
+    return None if visit is None else _FunctionVisit(invocation, visit)
 
 
 @Door
-def function_call(invocation: Invocation) -> LeftVisit | None:
+def function_call(invocation: Invocation) -> _LeftVisit | None:
     visit = handler.enter_tool(_outer, invocation)
-    return None if visit is None else LeftVisit(_History(invocation), visit)
+    return None if visit is None else _CallVisit(invocation, visit)
 
 
 @RunReader

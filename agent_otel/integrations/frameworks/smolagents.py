@@ -13,22 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import switches
 from agent_otel.core.plain import cause_of, fields, is_dict, is_named, is_raised_within, is_text, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    NOT_HERE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.readers import run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -112,20 +103,22 @@ def _named(invocation: Invocation) -> dict[str, Any]:
     return {name: value for name, value in invocation.kwargs.items() if name != "sanitize_inputs_outputs"}
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.instance.inputs))
-
-
 def _is_refusal(error: BaseException) -> bool:
     cause = cause_of(error)
     return is_named(error, "AgentToolCallError") and cause is not None and is_raised_within(cause, "smolagents")
 
 
-tool = ToolReader(PRODUCED, _tool_call, _result, replace=_replace, parameters=_parameters, inject=_inject)
-execute = ToolReader(
-    HANDED_BACK, _agent_call, _result, tool, is_refusal=_is_refusal, failure_text=_told, replace=_replace_told
+tool = ToolReader(
+    _tool_call,
+    _result,
+    replace=_replace,
+    parameters=lambda invocation: tuple(fields(invocation.instance.inputs)),
+    inject=_inject,
 )
-managed = ToolReader(PRODUCED, _managed_call, _result)
+execute = ToolReader(
+    _agent_call, _result, tool, station=HANDED_BACK, is_refusal=_is_refusal, failure_text=_told, replace=_replace_told
+)
+managed = ToolReader(_managed_call, _result)
 
 
 @Revising
@@ -144,6 +137,4 @@ def _decorate_in_context(decorate: Callable[..., Any], function: Callable[..., A
     return decorate(run)
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    return AgentRun(text(getattr(invocation.instance, "name", None)))
+agent_run = RunReader(run_named())

@@ -18,47 +18,19 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import cause_of, fields, is_empty, is_named, is_raised_within, listed, number, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    PRODUCED,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.plain import fields, is_empty, is_named, listed, number, text
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after
-from agent_otel.integrations.readers import raises
+from agent_otel.integrations.readers import raises, refused_within, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
+from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from agent_otel.core.types import Invocation, Replacement
 
-
-_FUNCTIONS = (
-    Candidate(
-        "strands.session.repository_session_manager",
-        appended="RepositorySessionManager.append_message",
-        read="RepositorySessionManager.initialize",
-    ),
-    Candidate(
-        "strands.session.file_session_manager",
-        written="FileSessionManager._write_file",
-        loaded="FileSessionManager._read_file",
-    ),
-    Candidate(
-        "strands.session.s3_session_manager",
-        put="S3SessionManager._write_s3_object",
-        messages="S3SessionManager.list_messages",
-    ),
-)
-SESSIONS = tuple(candidate for candidate in _FUNCTIONS)
 
 ENTRY = Integration(
     "strands",
@@ -87,7 +59,21 @@ ENTRY = Integration(
         # Several agents, whose runs belong to that of the graph or the swarm.
         Candidate("strands.multiagent.graph", team_run="Graph.stream_async"),
         Candidate("strands.multiagent.swarm", team_run="Swarm.stream_async"),
-        *SESSIONS,
+        Candidate(
+            "strands.session.repository_session_manager",
+            appended="RepositorySessionManager.append_message",
+            read="RepositorySessionManager.initialize",
+        ),
+        Candidate(
+            "strands.session.file_session_manager",
+            written="FileSessionManager._write_file",
+            loaded="FileSessionManager._read_file",
+        ),
+        Candidate(
+            "strands.session.s3_session_manager",
+            put="S3SessionManager._write_s3_object",
+            messages="S3SessionManager.list_messages",
+        ),
     ),
 )
 
@@ -120,10 +106,6 @@ def _dispatched(agent: Any, use: Mapping[str, Any]) -> ToolCall:
 
 def _stream_call(invocation: Invocation) -> ToolCall:
     return _dispatched(invocation.arg(0, "agent"), invocation.arg(1, "tool_use"))
-
-
-def _background_call(invocation: Invocation) -> ToolCall:
-    return _dispatched(invocation.arg(0, "agent"), invocation.arg(2, "context").tool_use)
 
 
 def _result(event: Any) -> ToolResult | None:
@@ -165,35 +147,30 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "ctx", dataclasses.replace(context, tool_use={**use, "input": arguments}))
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(_run_call(invocation).arguments))
-
-
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(cause_of(error), "ValidationError") and is_raised_within(error, "strands")
-
-
 _is_control_flow = raises("InterruptException")
 run_tool = ToolReader(
-    PRODUCED,
     _run_call,
     _result,
     is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
+    is_refusal=refused_within("strands", "ValidationError"),
     events=True,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: tuple(fields(_run_call(invocation).arguments)),
     inject=_inject,
 )
 stream = ToolReader(
-    HANDED_BACK,
     _stream_call,
     _result,
     run_tool,
+    station=HANDED_BACK,
     is_control_flow=_is_control_flow,
     events=True,
 )
-background = stream._replace(call=_background_call, result=lambda result: _read(result, None), events=False)
+background = stream._replace(
+    call=lambda invocation: _dispatched(invocation.arg(0, "agent"), invocation.arg(2, "context").tool_use),
+    result=lambda result: _read(result, None),
+    events=False,
+)
 
 
 # --- until 1.61 ------------------------------------------------------------------------------------------------------
@@ -219,18 +196,14 @@ def _replace_alone(event: Any, replacement: Replacement, invocation: Invocation)
     return changed
 
 
-def _parameters_alone(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(_stream_call(invocation).arguments))
-
-
 stream_alone = ToolReader(
-    HANDED_BACK,
     _stream_call,
     _result,
+    station=HANDED_BACK,
     is_control_flow=_is_control_flow,
     events=True,
     replace=_replace_alone,
-    parameters=_parameters_alone,
+    parameters=lambda invocation: tuple(fields(_stream_call(invocation).arguments)),
     is_alone=True,
 )
 
@@ -243,16 +216,9 @@ def returned(invocation: Invocation) -> None:
         handler.handler_returned(_read(invocation.kwargs["result"], invocation.kwargs.get("exception")))
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    """Read a run; the framework opens a span for each itself."""
-    agent = invocation.instance
-    return AgentRun(text(getattr(agent, "name", None)), text(getattr(agent, "session_id", None)), traces=True)
-
-
+agent_run = RunReader(run_named(conversation="session_id", traces=True))
 team_run = RunReader(lambda invocation: AgentRun(workflow=text(fields(invocation.instance).get("id")), traces=True))
 
-_RUNTIME = "strands"
 _MESSAGE = "message_"
 
 # Strands Agents: sessions that ``FileSessionManager`` and ``S3SessionManager`` keep. Each message of an agent is a
@@ -261,21 +227,18 @@ _MESSAGE = "message_"
 
 @payloads.writing
 def appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    message, agent = invocation.arg(0, "message"), invocation.arg(1, "agent")
-    _report(invocation, agent, STATE, [message], error)
+    _report(invocation, invocation.arg(1, "agent"), [invocation.arg(0, "message")], error)
 
 
 @payloads.reading
 def read(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     agent = invocation.arg(0, "agent")
-    _report(invocation, agent, HISTORY, listed(agent.messages), error)
+    _report(invocation, agent, listed(agent.messages), error)
 
 
-def _report(invocation: Invocation, agent: Any, direction: str, value: Any, error: BaseException | None) -> None:
-    size, session = invocation.state.bytes, text(invocation.instance.session_id)
-    if size:
-        is_appended, name = direction == STATE, text(getattr(agent, "name", None))
-        payloads.report(_RUNTIME, session, direction, size, value, error=error, is_appended=is_appended, agent=name)
+def _report(invocation: Invocation, agent: Any, value: Any, error: BaseException | None) -> None:
+    session, name = text(invocation.instance.session_id), text(getattr(agent, "name", None))
+    payloads.transferred("strands", invocation, session, value, error, agent=name)
 
 
 def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read: bool) -> None:

@@ -17,7 +17,6 @@ from agent_otel.core.plain import attributes, cause_of, fields, is_dict, is_text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     NOT_HERE,
-    PRODUCED,
     Invocation,
     ModelReader,
     ModelRequest,
@@ -361,16 +360,14 @@ def _replace_later(_: Any, replacement: Replacement, invocation: Invocation) -> 
 
 _is_refusal = raises_within("anthropic", "ValidationError", cause=cause_of)
 run_tool = ToolReader(
-    PRODUCED,
     _use_call,
     result_of,
     is_refusal=_is_refusal,
     replace=_replace,
     inject=_inject,
 )
-member = ToolReader(PRODUCED, _member_call, result_of, replace=_replace_member)
+member = ToolReader(_member_call, result_of, replace=_replace_member)
 _call = ToolReader(
-    PRODUCED,
     _plain_call,
     ToolResult,
     is_refusal=_is_refusal,
@@ -443,8 +440,6 @@ def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
             handler.result_delivered(RequestPart(TOOL_RESULTS, event.get("content"), call_id), __name__)
 
 
-session_tool = ToolReader(
-    PRODUCED, _session_call, _session_result, replace=_session_replace, inject=inject_into(2, "input_")
-)
+session_tool = ToolReader(_session_call, _session_result, replace=_session_replace, inject=inject_into(2, "input_"))
 failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), session_tool))
 sent = Hook(after=_sent)

@@ -26,7 +26,6 @@ from agent_otel.core.plain import (
     text,
 )
 from agent_otel.core.types import (
-    PRODUCED,
     Exchange,
     Invocation,
     ModelReader,
@@ -292,7 +291,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 invoke = ToolReader(
-    PRODUCED,
     _call,
     _tool_result,
     failure_text=_told,

@@ -16,7 +16,6 @@ from agent_otel.core import handler
 from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import (
-    PRODUCED,
     Exchange,
     Invocation,
     ModelReader,
@@ -222,7 +221,6 @@ def _asked_parameters(invocation: Invocation) -> Iterable[str]:
 
 
 _asked = ToolReader(
-    PRODUCED,
     _asked_call,
     _message_result,
     replace=_replace_message,
@@ -258,7 +256,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 function = ToolReader(
-    PRODUCED,
     _call,
     ToolResult,
     is_refusal=raises_within("litellm", "ValidationError"),

@@ -26,7 +26,6 @@ from agent_otel.core.plain import (
     text,
 )
 from agent_otel.core.types import (
-    PRODUCED,
     AgentRun,
     Exchange,
     Invocation,
@@ -325,7 +324,6 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 called = ToolReader(
-    PRODUCED,
     _call,
     _result,
     cause=cause_behind("RunException", of=context_of),  # the context raises its own within the function's exception
@@ -357,7 +355,6 @@ def _voice_parameters(invocation: Invocation) -> Iterable[str]:
 
 
 invoke = ToolReader(
-    PRODUCED,
     _voice_call,
     ToolResult,
     is_refusal=raises_within("mistralai", "ValidationError"),

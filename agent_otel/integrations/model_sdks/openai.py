@@ -13,7 +13,6 @@ from agent_otel.core import handler
 from agent_otel.core.plain import attributes, fields, given, is_dict, is_empty, is_text, listed, properties, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
-    PRODUCED,
     AgentRun,
     Invocation,
     ModelReader,
@@ -270,9 +269,7 @@ def _run(_: Invocation) -> AgentRun:
     return AgentRun()
 
 
-execute = ToolReader(
-    PRODUCED, _call, _result, replace=_replace, parameters=_parameters, inject=_inject, validated=_validated
-)
+execute = ToolReader(_call, _result, replace=_replace, parameters=_parameters, inject=_inject, validated=_validated)
 runner_run = RunReader(_run)
 
 ROLES = {"user": USER, "assistant": ASSISTANT}

@@ -115,10 +115,6 @@ def _step(invocation: Invocation) -> Step:
     return step._replace(attempt=_executed.note(key))
 
 
-def _outcome(invocation: Invocation, result: Any) -> StepOutcome | None:
-    return _attempts[invocation.instance.vm].outcomes.pop(invocation.arg(0, "handle"), None)
-
-
 def _raised(error: BaseException) -> StepOutcome:
     """Return the step's own error, which is the context of the one that the state machine raises to end an attempt."""
     own = context_of(error)
@@ -168,4 +164,9 @@ def state(invocation: Invocation) -> None:
 
 
 # The inputs of runs are Python references, and the journal contains none of them.
-run = StepReader(_step, nothing, _outcome, _raised)
+run = StepReader(
+    _step,
+    nothing,
+    lambda invocation, _: _attempts[invocation.instance.vm].outcomes.pop(invocation.arg(0, "handle"), None),
+    _raised,
+)

@@ -19,7 +19,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.plain import reworded
 from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.tool_visit import enter_tool
-from agent_otel.core.types import LEFT_ALONE, PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import FORMATS
@@ -72,7 +72,7 @@ _ENOUGH: Final = {
     "error": "too_many_reads",
     "hint": "No more is read for this request. Answer with what you have, and say what you have not read.",
 }
-_READER: Final = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda *_: LEFT_ALONE)
+_READER: Final = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda *_: LEFT_ALONE)
 
 
 class Dialogues:

@@ -15,7 +15,6 @@ from agent_otel import semconv
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import (
     HANDED_BACK,
-    PRODUCED,
     Invocation,
     ModelReader,
     ModelRequest,
@@ -35,10 +34,9 @@ if TYPE_CHECKING:
 MODEL = "gpt-4o"
 WINDOW = 128_000
 
-_INNER = ToolReader(PRODUCED, lambda invocation: invocation.args[0], ToolResult)
-_OUTER = ToolReader(HANDED_BACK, lambda invocation: invocation.args[0], ToolResult, awaits=_INNER)
+_INNER = ToolReader(lambda invocation: invocation.args[0], ToolResult)
+_OUTER = ToolReader(lambda invocation: invocation.args[0], ToolResult, station=HANDED_BACK, awaits=_INNER)
 _REFUSING = ToolReader(
-    PRODUCED,
     lambda invocation: invocation.args[0],
     lambda text: ToolResult(text, error_type=semconv.TOOL_ERROR, raised=True, is_refused=True),
 )

@@ -18,7 +18,6 @@ from agent_otel import semconv
 from agent_otel.core.execution_state import LastRequest, Tokens, Totals
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import (
-    PRODUCED,
     LimitReached,
     ModelReader,
     ModelRequest,
@@ -40,7 +39,7 @@ from tests.rows import each_row
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-TOOL = ToolReader(PRODUCED, lambda _: ToolCall("work", {}), ToolResult, replace=lambda _, found, __: found)
+TOOL = ToolReader(lambda _: ToolCall("work", {}), ToolResult, replace=lambda _, found, __: found)
 MODEL = ModelReader(
     lambda invocation: ModelRequest((RequestPart(semconv.USER, invocation.args[0]),), model="scripted"),
     usage=lambda value: value if isinstance(value, Usage) else None,

@@ -17,7 +17,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 import agent_otel
 from agent_otel.core import handler
 from agent_otel.core.tool_invocation import ToolInvocation
-from agent_otel.core.types import PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.wrap import wrapper_for
 from agent_otel.remedies.call_queue import CallQueue
 from agent_otel.settings import Settings
@@ -27,7 +27,7 @@ from agent_otel.telemetry.sinks.otel import OTelSink
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-READ = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+READ = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 PATIENCE = 30
 """Seconds that a test waits before it fails; none waits so long when it passes."""
 

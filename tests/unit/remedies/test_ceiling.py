@@ -12,7 +12,7 @@ from pydantic import BaseModel, model_serializer
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Invocation, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.remedies import result_ceiling
 from agent_otel.remedies.claim_check import policy
@@ -79,9 +79,7 @@ def test_a_structured_result_is_read_up_to_twice_the_ceiling(
 ) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_RESULT_CEILING_BYTES="60000")
     flat = [10_000_000] * numbers
-    reader = ToolReader(
-        PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found.data
-    )
+    reader = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found.data)
     visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
     assert isinstance(visit, handler.Visit)
     with visit:
@@ -172,9 +170,7 @@ def test_no_event_loop_waits_for_a_size(set_variables: Callable[..., None], reme
     set_variables(AGENT_OTEL="1", **(ceiling if remedy == "ceiling" else broken))
     policy.current.cache_clear()
     Slow.threads.clear()
-    reader = ToolReader(
-        PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found
-    )
+    reader = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
     value = [Slow() for _ in range(20_000)]
     with agent_otel.execution("run-1"):
         visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))

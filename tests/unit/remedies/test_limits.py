@@ -11,7 +11,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Invocation, LimitReached, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, LimitReached, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies import limits
 from agent_otel.remedies.limits import Limits, answer
 from agent_otel.settings import Settings
@@ -110,7 +110,7 @@ def test_tokens_are_estimated_or_counted_by_the_program() -> None:
 def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable[..., None]) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_RESULT_TOKENS="3")
     agent_otel.remedies.token_counter(lambda text: len(text.split()))
-    read = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+    read = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
     found = []
     with agent_otel.execution("run-counted"):
         for _ in range(2):
@@ -125,7 +125,7 @@ def test_a_counter_counts_results_that_go_on_as_they_are(set_variables: Callable
 
 def test_a_call_that_is_tried_again_is_one_call(set_variables: Callable[..., None]) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_TOOL_CALLS="2", AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS="1")
-    read = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+    read = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
     with agent_otel.execution("run-again"):
         for _ in range(2):
             visit = handler.enter_tool(read, Invocation(ToolCall("search", {}), (), {}))

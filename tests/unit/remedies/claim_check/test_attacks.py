@@ -15,7 +15,7 @@ import pytest
 
 import agent_otel
 from agent_otel.core import execution_context, handler, tool_invocation
-from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.payload_store import Payloads
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 KEY = "the secret of this test"
 REFUSAL = {"error": "tool_result_unavailable", "hint": "there is no such result"}
 ALICE = "thread-1"
-_READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+_READER = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 _ASKED: Any = Invocation(None, (), {})
 
 

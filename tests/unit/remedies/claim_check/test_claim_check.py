@@ -14,7 +14,6 @@ import agent_otel
 from agent_otel._internal import env
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import (
-    PRODUCED,
     Invocation,
     Payload,
     Replacement,
@@ -31,7 +30,7 @@ from agent_otel.remedies.claim_check.stores import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+READER = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 REF = re.compile(r'ref="(claim:[^"]+)"')
 ASKED: Any = Invocation(None, (), {})
 
@@ -311,7 +310,6 @@ def test_what_is_nested_deeply_is_above_the_ceiling(set_variables: Callable[...,
 
 def test_frameworks_that_offload_are_left_alone_below_their_threshold() -> None:
     reader = ToolReader(
-        PRODUCED,
         lambda invocation: invocation.instance,
         ToolResult,
         replace=lambda _, found, __: found,

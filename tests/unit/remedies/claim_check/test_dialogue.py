@@ -342,9 +342,9 @@ def test_asynchronous_requests_are_answered_off_the_loop() -> None:
 
 def test_an_owner_that_the_request_itself_shows_may_read() -> None:
     """The results of a framework's thread, where no layer above the SDK names the thread."""
-    from agent_otel.core.types import PRODUCED, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import ToolCall, ToolReader, ToolResult
 
-    reader = ToolReader(PRODUCED, lambda call: call.instance, ToolResult, replace=lambda _, found, __: found)
+    reader = ToolReader(lambda call: call.instance, ToolResult, replace=lambda _, found, __: found)
     invocation = Invocation(ToolCall("search", {}, "call_of_the_thread", None, "thread-of-the-request"), (), {})
     visit = handler.enter_tool(reader, invocation)
     assert isinstance(visit, handler.Visit)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import agent_otel
 from agent_otel import semconv
 from agent_otel.core import handler
-from agent_otel.core.types import PRODUCED, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
 from agent_otel.remedies.claim_check.get_tool_result import Selections
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType
 
-READER = ToolReader(PRODUCED, lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
+READER = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found)
 
 
 class Counting(MemoryStore):
