@@ -46,14 +46,14 @@ def table(integrations: list[Integration]) -> str:
 def _entry(entry: Integration) -> str:
     packages = () if entry.packages == (entry.sites[0].candidates[0].module.partition(".")[0],) else ("packages",)
     options = _options(entry, "distribution", "minimum", "tested", *packages, "product", "setting", "adapter")
-    sites = "".join(_site(site, entry.adapter) for site in entry.sites)
-    return f"    Integration({entry.name!r}, {options}, sites=(\n{sites.rstrip()})),\n"
+    sites = ",\n".join(_site(site, entry.adapter) for site in entry.sites)
+    return f"    Integration({entry.name!r}, {options}, sites=(\n{sites}{',' * (len(entry.sites) == 1)})),\n"
 
 
 def _site(site: Site, adapter: str) -> str:
     options = _options(site, *(() if site.adapter == adapter else ("adapter",)), "minimum", "beside")
     parts = ", ".join([*map(_candidate, site.candidates), *filter(None, [options])])
-    return f"        {parts},\n" if parts == _candidate(site.candidates[0]) else f"        Site({parts}),\n"
+    return f"        {parts}" if parts == _candidate(site.candidates[0]) else f"        Site({parts})"
 
 
 def _candidate(candidate: Candidate) -> str:

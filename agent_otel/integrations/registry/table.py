@@ -13,15 +13,15 @@ INTEGRATIONS = (
         Candidate('ag2.tools.toolkits.mcp_server.toolkit', tool='_MCPProxyTool.__call__'),
         Candidate('ag2.tools.builtin.anthropic_bash', tool='AnthropicBashTool.__call__'),
         Candidate('ag2.tools.executor', execute='_execute_call'),
-        Candidate('ag2.agent', agent_run='Agent._turn_scope', scope='Agent._drive_scope'),)),
+        Candidate('ag2.agent', agent_run='Agent._turn_scope', scope='Agent._drive_scope'))),
     Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', adapter='frameworks.agent_framework', sites=(
         Candidate('agent_framework._tools', invoke='FunctionTool._invoke_function', auto_invoke='_auto_invoke_function'),
         Candidate('agent_framework._agents', agent_run='Agent.run', naming='RawAgent.run'),
-        Candidate('agent_framework._workflows._workflow', workflow_run='Workflow.run'),)),
+        Candidate('agent_framework._workflows._workflow', workflow_run='Workflow.run'))),
     Integration('agentscope', distribution='agentscope', minimum='2.0.10', tested='2.0.10', adapter='frameworks.agentscope', sites=(
         Candidate('agentscope.tool._toolkit', tool='Toolkit.call_tool'),
         Candidate('agentscope.tool._adapters', calling='FunctionTool.call MCPTool.call'),
-        Candidate('agentscope.agent._agent', execute='Agent._execute_tool_call', saving='Agent._save_to_context', agent_run='Agent.reply Agent.reply_stream'),)),
+        Candidate('agentscope.agent._agent', execute='Agent._execute_tool_call', saving='Agent._save_to_context', agent_run='Agent.reply Agent.reply_stream'))),
     Integration('agno', distribution='agno', minimum='2.3', tested='2.3 and 3.1', adapter='frameworks.agno', sites=(
         Site(Candidate('agno.tools.function', execute='FunctionCall._execute FunctionCall._aexecute', logged='log_exception', building='FunctionCall._build_entrypoint_args'), Candidate('agno.tools.function', execute='FunctionCall.execute FunctionCall.aexecute', logged='log_exception', building='FunctionCall._build_entrypoint_args')),
         Site(Candidate('agno.agent._run', dispatched='run_dispatch arun_dispatch continue_run_dispatch acontinue_run_dispatch'), Candidate('agno.agent.agent', run='Agent.run Agent.arun')),
@@ -30,25 +30,25 @@ INTEGRATIONS = (
         Site(Candidate('agno.db.sqlite.sqlite', saved='SqliteDb.upsert_run', read='SqliteDb.get_session', rows='SqliteDb._get_session_run_rows', runs='SqliteDb._get_session_runs_data'), minimum='3.1'),
         Site(Candidate('agno.db.sqlite.async_sqlite', saved='AsyncSqliteDb.upsert_run', read='AsyncSqliteDb.get_session', rows='AsyncSqliteDb._get_session_run_rows', runs='AsyncSqliteDb._get_session_runs_data'), minimum='3.1'),
         Site(Candidate('agno.utils.message', reformatted='reformat_tool_call_ids'), minimum='2.6'),
-        Candidate('agno.models.base', message='Model.create_function_call_result'),)),
+        Candidate('agno.models.base', message='Model.create_function_call_result'))),
     Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), adapter='frameworks.autogen', sites=(
         Candidate('autogen_core.tools._base', tools='BaseTool.__init__', validating='BaseTool.run_json'),
         Candidate('autogen_agentchat.agents._assistant_agent', execute='AssistantAgent._execute_tool_call', workbenches='AssistantAgent.__init__'),
         Candidate('autogen_agentchat.agents._base_chat_agent', agent_run='BaseChatAgent.run BaseChatAgent.run_stream'),
-        Candidate('autogen_agentchat.teams._group_chat._base_group_chat', team_run='BaseGroupChat.run BaseGroupChat.run_stream'),)),
+        Candidate('autogen_agentchat.teams._group_chat._base_group_chat', team_run='BaseGroupChat.run BaseGroupChat.run_stream'))),
     Integration('browser-use', distribution='browser-use', minimum='0.13.14', tested='0.13.14, with Chromium', adapter='frameworks.browser_use', sites=(
         Candidate('browser_use.tools.registry.service', action='Registry.execute_action'),
         Candidate('browser_use.tools.service', act='Tools.act'),
-        Candidate('browser_use.agent.service', agent_run='Agent.run'),)),
+        Candidate('browser_use.agent.service', agent_run='Agent.run'))),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", adapter='frameworks.camel', sites=(
         Candidate('camel.toolkits.function_tool', tool='FunctionTool.__call__ FunctionTool.async_call', making='FunctionTool.__init__'),
         Candidate('camel.toolkits.function_tool', submitting='_SYNC_TOOL_EXECUTOR.submit'),
-        Candidate('camel.agents.chat_agent', execute='ChatAgent._execute_tool ChatAgent._aexecute_tool', execute_streamed='ChatAgent._execute_tool_from_stream_data ChatAgent._aexecute_tool_from_stream_data', remembering='ChatAgent.update_memory', agent_run='ChatAgent._step_impl ChatAgent._astep_non_streaming_task ChatAgent._stream ChatAgent._astream'),)),
+        Candidate('camel.agents.chat_agent', execute='ChatAgent._execute_tool ChatAgent._aexecute_tool', execute_streamed='ChatAgent._execute_tool_from_stream_data ChatAgent._aexecute_tool_from_stream_data', remembering='ChatAgent.update_memory', agent_run='ChatAgent._step_impl ChatAgent._astep_non_streaming_task ChatAgent._stream ChatAgent._astream'))),
     Integration('claude-agent-sdk', distribution='claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', adapter='frameworks.claude_agent_sdk', sites=(
         Candidate('claude_agent_sdk._internal.query', request='Query._handle_sdk_mcp_request'),
         Candidate('claude_agent_sdk._internal.query', agent_run='Query._read_messages'),
         Candidate('claude_agent_sdk._internal.message_parser', parsing='parse_message'),
-        Candidate('claude_agent_sdk._internal.client', parsing='parse_message'),)),
+        Candidate('claude_agent_sdk._internal.client', parsing='parse_message'))),
     Integration('crewai', distribution='crewai', minimum='1.15', tested='1.15.0 and 1.15.30', adapter='frameworks.crewai', sites=(
         Site(Candidate('crewai.agents.agent_executor', native='AgentExecutor._execute_single_native_tool_call'), Candidate('crewai.experimental.agent_executor', native='AgentExecutor._execute_single_native_tool_call')),
         Candidate('crewai.agents.step_executor', step='execute_single_native_tool_call'),
@@ -58,11 +58,11 @@ INTEGRATIONS = (
         Candidate('crewai.llms.base_llm', function='BaseLLM._handle_tool_execution', failing='BaseLLM._emit_call_failed_event'),
         Candidate('crewai.crew', crew_run='Crew.kickoff Crew.akickoff'),
         Candidate('crewai.flow.runtime', flow_run='Flow.kickoff Flow.kickoff_async'),
-        Candidate('crewai.agent.core', agent_run='Agent.kickoff Agent.akickoff'),)),
+        Candidate('crewai.agent.core', agent_run='Agent.kickoff Agent.akickoff'))),
     Integration('dapr-agents', distribution='dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', adapter='frameworks.dapr_agents', sites=(
         Candidate('dapr_agents.agents.durable', activity='DurableAgent.run_tool'),
         Candidate('dapr_agents.tool.executor', run_tool='AgentToolExecutor.run_tool', wrapping_error='AgentTool._log_and_raise_error'),
-        Candidate('dapr_agents.storage.daprstores.statestore', saved='DaprStateStore.save_state'),)),
+        Candidate('dapr_agents.storage.daprstores.statestore', saved='DaprStateStore.save_state'))),
     Integration('dspy', distribution='dspy', minimum='3.4', tested='3.4.1', adapter='frameworks.dspy', sites=(
         Candidate('dspy.adapters.types.tool', tool='Tool.__call__ Tool.acall'),
         Candidate('dspy.adapters.types.tool', execute='ToolCalls.ToolCall.execute'),
@@ -73,7 +73,7 @@ INTEGRATIONS = (
         Candidate('dspy.clients.base_lm', request='BaseLM.__call__ BaseLM.acall'),
         Candidate('dspy.clients.execution', cached='_cached'),
         Candidate('dspy.predict.react', step='ReAct._call_with_potential_trajectory_truncation ReAct._async_call_with_potential_trajectory_truncation'),
-        Candidate('dspy.predict.predict', predict='Predict.__call__ Predict.acall'),)),
+        Candidate('dspy.predict.predict', predict='Predict.__call__ Predict.acall'))),
     Integration('google-adk', distribution='google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), adapter='frameworks.google_adk', sites=(
         Site(Candidate('google.adk.flows.llm_flows.tools._caller', call_tool='_call_tool_async', prepared_call='_execute_single_prepared_call', building='_build_response_event'), Candidate('google.adk.flows.llm_flows.functions', call_tool='__call_tool_async', single_call='_execute_single_function_call_async', building='__build_response_event')),
         Site(Candidate('google.adk.flows.llm_flows.tools._live_caller', call_tool='_call_tool_in_thread_pool _call_tool_async', live='_process_function_live_helper', prepared_call='_execute_single_prepared_call'), Candidate('google.adk.flows.llm_flows.functions', call_tool='_call_tool_in_thread_pool'), Candidate('google.adk.flows.llm_flows.functions', call_tool='__call_tool_live')),
@@ -86,19 +86,19 @@ INTEGRATIONS = (
         Site(Candidate('google.adk.sessions.sqlite_session_service', appended='SqliteSessionService.append_event', read='SqliteSessionService.get_session', bound='Event.model_dump_json', validated='Event.model_validate_json'), minimum='2.10'),
         Site(Candidate('google.adk.sessions.vertex_ai_session_service', appended='VertexAiSessionService.append_event', read='VertexAiSessionService.get_session'), minimum='2.10'),
         Site(Candidate('google.genai._api_client', requested='BaseApiClient._async_request_once'), minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)),
-        Site(Candidate('google.adk.sessions.schemas.shared', bound='DynamicJSON.process_bind_param', result='DynamicJSON.process_result_value'), minimum='2.10'),)),
+        Site(Candidate('google.adk.sessions.schemas.shared', bound='DynamicJSON.process_bind_param', result='DynamicJSON.process_result_value'), minimum='2.10'))),
     Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', adapter='frameworks.haystack', sites=(
         Candidate('haystack.tools.tool', tool='Tool.invoke Tool.invoke_async'),
         Candidate('haystack.components.agents.tool_calling', before_span='_create_tool_span'),
-        Candidate('haystack.components.agents.agent', agent_run='Agent.run Agent.run_async'),)),
+        Candidate('haystack.components.agents.agent', agent_run='Agent.run Agent.run_async'))),
     Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', adapter='frameworks.langchain', sites=(
         Candidate('langchain_core.tools.base', run='BaseTool.run BaseTool.arun', parsing='BaseTool._parse_input', swallowed='_handle_tool_error _handle_validation_error'),
         Site(Candidate('langchain_core.callbacks.manager', started='CallbackManagerForToolRun.get_child AsyncCallbackManagerForToolRun.get_child', ending='CallbackManagerForToolRun.on_tool_end AsyncCallbackManagerForToolRun.on_tool_end', failing='CallbackManagerForToolRun.on_tool_error AsyncCallbackManagerForToolRun.on_tool_error'), beside=('langfuse.langchain.CallbackHandler', 'openinference.instrumentation.langchain', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')),
-        Site(Candidate('langchain_core.language_models.chat_models', events='BaseChatModel._iter_v2_events BaseChatModel._aiter_v2_events', answered='BaseChatModel._convert_cached_generations', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), Candidate('langchain_core.language_models.chat_models', answered='BaseChatModel._convert_cached_generations', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), Candidate('langchain_core.language_models.chat_models', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), adapter='model_sdks.langchain'),)),
+        Site(Candidate('langchain_core.language_models.chat_models', events='BaseChatModel._iter_v2_events BaseChatModel._aiter_v2_events', answered='BaseChatModel._convert_cached_generations', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), Candidate('langchain_core.language_models.chat_models', answered='BaseChatModel._convert_cached_generations', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), Candidate('langchain_core.language_models.chat_models', generated='BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache', streamed='BaseChatModel.stream BaseChatModel.astream'), adapter='model_sdks.langchain'))),
     Integration('livekit-agents', distribution='livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), adapter='frameworks.livekit_agents', sites=(
         Candidate('livekit.agents.voice.tool_executor', execute='_ToolExecutor.execute'),
         Candidate('livekit.agents.llm.utils', executed='execute_function_call'),
-        Candidate('livekit.agents.llm', executed='execute_function_call'),)),
+        Candidate('livekit.agents.llm', executed='execute_function_call'))),
     Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), adapter='frameworks.llama_index', sites=(
         Candidate('llama_index.core.agent.workflow.base_agent', inner='BaseWorkflowAgent._call_tool', outer='BaseWorkflowAgent.call_tool'),
         Candidate('llama_index.core.agent.workflow.multi_agent_workflow', inner='AgentWorkflow._call_tool', outer='AgentWorkflow.call_tool'),
@@ -110,7 +110,7 @@ INTEGRATIONS = (
         Candidate('llama_index.core.tools.calling', selected='call_tool_with_selection acall_tool_with_selection'),
         Candidate('llama_index.core.workflow.workflow', run='Workflow.run'),
         Site(Candidate('openinference.instrumentation.llama_index._handler', started='_SpanHandler.new_span', ending='_SpanHandler.prepare_to_exit_span', failing='_SpanHandler.prepare_to_drop_span'), beside=('openinference.instrumentation.llama_index',)),
-        Candidate('workflows.context.context', saved='Context.to_dict', restored='Context.from_dict'),)),
+        Candidate('workflows.context.context', saved='Context.to_dict', restored='Context.from_dict'))),
     Integration('mcp', distribution='mcp', minimum='1.9', tested='1.30 and 2.3', adapter='frameworks.mcp', sites=(
         Candidate('mcp.client.session', session='ClientSession.call_tool', listing='ClientSession.list_tools'),
         Site(Candidate('mcp.client.session', sending='BaseSession.send_request'), Candidate('mcp.client.session', sending='ClientSession.send_request')),
@@ -121,13 +121,13 @@ INTEGRATIONS = (
         Candidate('mcp.server.stdio', serving='stdio_server'),
         Site(Candidate('mcp.client.client', client='Client.call_tool'), minimum='2.0'),
         Site(Candidate('mcp.server.lowlevel.server', looking_up='Server.get_request_handler'), Candidate('mcp.server.lowlevel.server', handled='Server._handle_request', responding='RequestResponder.respond')),
-        Site(Candidate('mcp.server.runner', request='ServerRunner._on_request', composing='ServerRunner._compose_server_middleware', serialising='ServerRunner._serialize'), minimum='2.0'),)),
+        Site(Candidate('mcp.server.runner', request='ServerRunner._on_request', composing='ServerRunner._compose_server_middleware', serialising='ServerRunner._serialize'), minimum='2.0'))),
     Integration('fastmcp', distribution='fastmcp', minimum='3.0', tested='3.0 and 4.1', adapter='frameworks.mcp', sites=(
         Candidate('fastmcp.client.mixins.tools', client='ClientToolsMixin.call_tool_mcp'),
         Site(Candidate('fastmcp.tools.base', tool='Tool._run'), Candidate('fastmcp.tools.tool', tool='Tool._run')),
         Candidate('fastmcp.server.middleware.tool_injection', injected='ToolInjectionMiddleware.on_call_tool'),
         Site(Candidate('fastmcp.server.sampling.run', sampling='execute_tools', sampled='SamplingTool.run'), beside=('fastmcp.server.sampling',)),
-        Candidate('fastmcp_tasks.extension', task='create_task'),)),
+        Candidate('fastmcp_tasks.extension', task='create_task'))),
     Integration('openai-agents', distribution='openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", adapter='frameworks.openai_agents', sites=(
         Site(Candidate('agents.run_internal.tool_execution', invoke='_invoke_function_tool_with_metadata', single_tool='_FunctionToolBatchExecutor._run_single_tool'), Candidate('agents.run_internal.tool_execution', invoke='invoke_function_tool', single_tool='_FunctionToolBatchExecutor._run_single_tool'), Candidate('agents.run_internal.tool_execution', calling='_execute_tool_input_guardrails', returned='_execute_tool_output_guardrails'), Candidate('agents._run_impl', calling='RunImpl._execute_input_guardrails', returned='RunImpl._execute_output_guardrails')),
         Candidate('agents.run', run='AgentRunner.run AgentRunner.run_sync AgentRunner.run_streamed'),
@@ -140,25 +140,25 @@ INTEGRATIONS = (
         Candidate('agents.extensions.memory.sqlalchemy_session', added='SQLAlchemySession.add_items', read='SQLAlchemySession.get_items', serialized='SQLAlchemySession._serialize_item', deserialized='SQLAlchemySession._deserialize_item'),
         Candidate('agents.extensions.memory.redis_session', added='RedisSession.add_items', read='RedisSession.get_items', serialized='RedisSession._serialize_item', deserialized='RedisSession._deserialize_item'),
         Site(Candidate('agents.extensions.memory.mongodb_session', added='MongoDBSession.add_items', read='MongoDBSession.get_items', serialized='MongoDBSession._serialize_item', deserialized='MongoDBSession._deserialize_item'), minimum='0.15'),
-        Candidate('agents.extensions.memory.dapr_session', rewritten='DaprSession.add_items', read='DaprSession.get_items', loaded='DaprSession._decode_messages'),)),
+        Candidate('agents.extensions.memory.dapr_session', rewritten='DaprSession.add_items', read='DaprSession.get_items', loaded='DaprSession._decode_messages'))),
     Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', adapter='frameworks.pipecat', sites=(
         Candidate('pipecat.services.llm_service', call='LLMService._run_function_call'),
-        Candidate('pipecat.processors.frame_processor', broadcast='FrameProcessor.broadcast_frame'),)),
+        Candidate('pipecat.processors.frame_processor', broadcast='FrameProcessor.broadcast_frame'))),
     Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', adapter='frameworks.pydantic_ai', sites=(
         Candidate('pydantic_ai.tool_manager', raw_execute='ToolManager._raw_execute', execute_tool_call='ToolManager.execute_tool_call'),
         Candidate('pydantic_ai.agent', agent_run='Agent.iter'),
         Candidate('pydantic_ai.durable_exec.temporal._toolset', activity='FunctionToolset.call_tool'),
-        Candidate('pydantic_ai.mcp', activity='MCPToolset.call_tool'),)),
+        Candidate('pydantic_ai.mcp', activity='MCPToolset.call_tool'))),
     Integration('semantic-kernel', distribution='semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', adapter='frameworks.semantic_kernel', sites=(
         Candidate('semantic_kernel.functions.kernel_function_from_method', function='KernelFunctionFromMethod._invoke_internal'),
         Candidate('semantic_kernel.functions.kernel_function_from_prompt', function='KernelFunctionFromPrompt._invoke_internal'),
         Candidate('semantic_kernel.kernel', function_call='Kernel.invoke_function_call'),
-        Candidate('semantic_kernel.agents.chat_completion.chat_completion_agent', agent_run='ChatCompletionAgent.get_response ChatCompletionAgent.invoke ChatCompletionAgent.invoke_stream', preparing='ChatCompletionAgent._prepare_agent_chat_history'),)),
+        Candidate('semantic_kernel.agents.chat_completion.chat_completion_agent', agent_run='ChatCompletionAgent.get_response ChatCompletionAgent.invoke ChatCompletionAgent.invoke_stream', preparing='ChatCompletionAgent._prepare_agent_chat_history'))),
     Integration('smolagents', distribution='smolagents', minimum='1.24', tested='1.24 and 1.26', adapter='frameworks.smolagents', sites=(
         Candidate('smolagents.agents', execute='ToolCallingAgent.execute_tool_call', managed='MultiStepAgent.__call__'),
         Candidate('smolagents.agents', agent_run='MultiStepAgent.run'),
         Candidate('smolagents.tools', tool='Tool.__call__ PipelineTool.__call__'),
-        Candidate('smolagents.local_python_executor', in_thread='timeout'),)),
+        Candidate('smolagents.local_python_executor', in_thread='timeout'))),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', adapter='frameworks.strands', sites=(
         Site(Candidate('strands.tools.executors._executor', run_tool='_run_tool', stream='ToolExecutor._stream'), Candidate('strands.tools.executors._executor', stream_alone='ToolExecutor._stream', returned='AfterToolCallEvent.__init__')),
         Site(Candidate('strands.tools.executors._executor', background='ToolExecutor._execute_background'), minimum='1.62'),
@@ -167,26 +167,26 @@ INTEGRATIONS = (
         Candidate('strands.multiagent.swarm', team_run='Swarm.stream_async'),
         Candidate('strands.session.repository_session_manager', appended='RepositorySessionManager.append_message', read='RepositorySessionManager.initialize'),
         Candidate('strands.session.file_session_manager', written='FileSessionManager._write_file', loaded='FileSessionManager._read_file'),
-        Candidate('strands.session.s3_session_manager', put='S3SessionManager._write_s3_object', messages='S3SessionManager.list_messages'),)),
+        Candidate('strands.session.s3_session_manager', put='S3SessionManager._write_s3_object', messages='S3SessionManager.list_messages'))),
     Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', product='bedrock', adapter='model_sdks.aiobotocore', sites=(
         Site(Candidate('aiobotocore.client', request='AioBaseClient._make_api_call'), adapter='model_sdks.bedrock'),
-        Site(Candidate('aiobotocore.endpoint', refusing='AioEndpoint._needs_retry'), adapter='model_sdks.bedrock'),)),
+        Site(Candidate('aiobotocore.endpoint', refusing='AioEndpoint._needs_retry'), adapter='model_sdks.bedrock'))),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', adapter='model_sdks.anthropic', sites=(
         Candidate('anthropic._base_client', request='SyncAPIClient.request AsyncAPIClient.request', refused='BaseClient._should_retry', delay='BaseClient._calculate_retry_timeout'),
         Site(Candidate('anthropic.lib.tools._beta_runner', run_tool='BaseSyncToolRunner._run_tool BaseAsyncToolRunner._run_tool', swallowed='tool_error_content'), Candidate('anthropic.lib.tools._beta_runner', tools='BaseToolRunner.__init__', asked='BaseSyncToolRunner._get_last_assistant_message_content BaseAsyncToolRunner._get_last_assistant_message_content', turn='BaseSyncToolRunner._generate_tool_call_response BaseAsyncToolRunner._generate_tool_call_response')),
         Site(Candidate('anthropic.lib.tools._toolsets._runnable', member='BetaRunnableToolset.tool_result BetaAsyncRunnableToolset.tool_result'), minimum='1.12'),
         Site(Candidate('anthropic.lib.tools._beta_session_runner', session_tool='SessionToolRunner._call_tool', failing='tool_error_content'), minimum='2.11'),
-        Site(Candidate('anthropic.resources.beta.sessions.events', sent='Events.send AsyncEvents.send'), minimum='2.11'),)),
+        Site(Candidate('anthropic.resources.beta.sessions.events', sent='Events.send AsyncEvents.send'), minimum='2.11'))),
     Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), adapter='model_sdks.azure_inference', sites=(
         Candidate('azure.ai.inference._patch', request='ChatCompletionsClient.complete'),
-        Candidate('azure.ai.inference.aio._patch', request='ChatCompletionsClient.complete'),)),
+        Candidate('azure.ai.inference.aio._patch', request='ChatCompletionsClient.complete'))),
     Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', adapter='model_sdks.bedrock', sites=(
         Candidate('botocore.client', request='BaseClient._make_api_call'),
         Candidate('botocore.endpoint', retrying='Endpoint._needs_retry'),
-        Site(Candidate('botocore.client', called='BaseClient._make_request'), adapter='runtimes.agentcore'),)),
+        Site(Candidate('botocore.client', called='BaseClient._make_request'), adapter='runtimes.agentcore'))),
     Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', adapter='model_sdks.cohere', sites=(
         Candidate('cohere.v2.raw_client', request='RawV2Client.chat AsyncRawV2Client.chat', streamed='RawV2Client.chat_stream', astreamed='AsyncRawV2Client.chat_stream'),
-        Candidate('cohere.core.http_client', delay='_retry_timeout'),)),
+        Candidate('cohere.core.http_client', delay='_retry_timeout'))),
     Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', adapter='model_sdks.fireworks', sites=(
         Candidate('fireworks._base_client', request='SyncAPIClient.request AsyncAPIClient.request', refused='BaseClient._should_retry', delay='BaseClient._calculate_retry_timeout'),)),
     Integration('google-genai', distribution='google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), adapter='model_sdks.google_genai', sites=(
@@ -194,7 +194,7 @@ INTEGRATIONS = (
         Site(Candidate('google.genai._api_client', retries='retry_args'), minimum='1.36'),
         Site(Candidate('google.genai.live', responded='AsyncSession.send_tool_response'), minimum='3.0'),
         Site(Candidate('google.genai._gaos.interactions', interaction='Interactions.create AsyncInteractions.create'), minimum='2.34'),
-        Candidate('google.genai._extra_utils', invoke='invoke_function_from_dict_args invoke_function_from_dict_args_async'),)),
+        Candidate('google.genai._extra_utils', invoke='invoke_function_from_dict_args invoke_function_from_dict_args_async'))),
     Integration('groq', distribution='groq', minimum='0.13', tested='1.7', adapter='model_sdks.groq', sites=(
         Candidate('groq._base_client', request='SyncAPIClient.request AsyncAPIClient.request', refused='BaseClient._should_retry', delay='BaseClient._calculate_retry_timeout'),)),
     Integration('httpx', distribution='httpx', minimum='0.27', tested='0.28, requests in the formats of OpenAI and Anthropic', setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
@@ -203,27 +203,27 @@ INTEGRATIONS = (
         Candidate('httpx2._client', request='Client.send AsyncClient.send'),)),
     Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', adapter='model_sdks.huggingface_hub', sites=(
         Candidate('huggingface_hub.inference._client', request='InferenceClient.chat_completion'),
-        Candidate('huggingface_hub.inference._generated._async_client', request='AsyncInferenceClient.chat_completion'),)),
+        Candidate('huggingface_hub.inference._generated._async_client', request='AsyncInferenceClient.chat_completion'))),
     Integration('litellm', distribution='litellm', minimum='1.70', tested='1.106', adapter='model_sdks.litellm', sites=(
         Candidate('litellm.litellm_core_utils.litellm_logging', announced='Logging.pre_call'),
         Candidate('litellm', completing='completion acompletion', responding='responses aresponses'),
         Site(Candidate('litellm.tool_loop', looping='run_tool_loop', looping_async='arun_tool_loop'), minimum='1.106'),
         Site(Candidate('litellm', looping='run_tool_loop', looping_async='arun_tool_loop'), minimum='1.106'),
-        Site(Candidate('litellm.harness.handlers.tool_loop_handler', function='_execute_tool'), minimum='1.106'),)),
+        Site(Candidate('litellm.harness.handlers.tool_loop_handler', function='_execute_tool'), minimum='1.106'))),
     Integration('mistralai', distribution='mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), adapter='model_sdks.mistral', sites=(
         Site(Candidate('mistralai.client.basesdk', request='BaseSDK._build_request BaseSDK._build_request_async'), Candidate('mistralai.basesdk', request='BaseSDK._build_request BaseSDK._build_request_async')),
         Site(Candidate('mistralai.client.utils.retries', delay='_get_sleep_interval'), Candidate('mistralai.utils.retries', delay='_get_sleep_interval'), minimum='1.12'),
         Site(Candidate('mistralai.client.chat', chatting='Chat.complete Chat.complete_async Chat.stream Chat.stream_async'), Candidate('mistralai.chat', chatting='Chat.complete Chat.complete_async Chat.stream Chat.stream_async')),
         Site(Candidate('mistralai.extra.run.context', called='create_function_result'), minimum='1.12'),
         Site(Candidate('mistralai.client.conversations', conversation_run='Conversations.run_async'), Candidate('mistralai.conversations', conversation_run='Conversations.run_async'), minimum='1.12'),
-        Site(Candidate('mistralai.extra.voice_agents.tools', invoke='FunctionHandler.invoke'), minimum='3.3'),)),
+        Site(Candidate('mistralai.extra.voice_agents.tools', invoke='FunctionHandler.invoke'), minimum='3.3'))),
     Integration('ollama', distribution='ollama', minimum='0.4', tested='0.6.3', adapter='model_sdks.ollama', sites=(
         Candidate('ollama._client', request='Client._request AsyncClient._request'),)),
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', adapter='model_sdks.openai', sites=(
         Candidate('openai._base_client', request='SyncAPIClient.request AsyncAPIClient.request', refused='BaseClient._should_retry', delay='BaseClient._calculate_retry_timeout'),
         Site(Candidate('openai.resources.realtime.realtime', sent='AsyncRealtimeConnection.send RealtimeConnection.send'), minimum='3.0'),
         Site(Candidate('openai.resources.responses.responses', created='AsyncResponsesConnection.send ResponsesConnection.send'), minimum='3.45'),
-        Site(Candidate('openai.lib.responses_tool_runner', execute='ResponsesToolRunner._execute_function AsyncResponsesToolRunner._execute_function', runner_run='ResponsesToolRunner.iterate AsyncResponsesToolRunner.iterate'), minimum='3.45'),)),
+        Site(Candidate('openai.lib.responses_tool_runner', execute='ResponsesToolRunner._execute_function AsyncResponsesToolRunner._execute_function', runner_run='ResponsesToolRunner.iterate AsyncResponsesToolRunner.iterate'), minimum='3.45'))),
     Integration('together', distribution='together', minimum='2.0', tested='3.1', adapter='model_sdks.together', sites=(
         Site(Candidate('together._base_client', request='SyncAPIClient.request AsyncAPIClient.request', refused='BaseClient._should_retry', delay='BaseClient._calculate_retry_timeout'), adapter='model_sdks.openai'),)),
     Integration('xai-sdk', distribution='xai-sdk', minimum='1.6', tested='1.6 and 1.21', adapter='model_sdks.xai', sites=(
@@ -235,28 +235,28 @@ INTEGRATIONS = (
     Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), adapter='runtimes.azure_durable', sites=(
         Candidate('azure.durable_functions.orchestrator', orchestrator='Orchestrator.handle'),
         Candidate('azure_functions_runtime.handle_event', invoked='invocation_request', in_thread='run_sync_func', awaited='execute_async'),
-        Candidate('azure_functions_runtime', invoked='invocation_request'),)),
+        Candidate('azure_functions_runtime', invoked='invocation_request'))),
     Integration('celery', distribution='celery', minimum='5.3', tested='5.7, memory broker', adapter='runtimes.celery', sites=(
         Candidate('celery.app.trace', tracer='build_tracer'),
         Candidate('celery.loaders.base', starting='BaseLoader.on_task_init'),
         Candidate('celery.backends.base', encoded='Backend.encode'),
         Candidate('kombu.serialization', decoded='loads'),
-        Candidate('kombu.messaging', encoded='Producer._prepare', published='Producer._publish'),)),
+        Candidate('kombu.messaging', encoded='Producer._prepare', published='Producer._publish'))),
     Integration('dbos', distribution='dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', adapter='runtimes.dbos', sites=(
         Site(Candidate('dbos._sys_db', recorded='SystemDatabase.record_operation_result', asked='SystemDatabase.check_operation_execution', started='SystemDatabase.init_workflow SystemDatabase.init_child_workflow', ended='SystemDatabase.update_workflow_outcome'), Candidate('dbos._sys_db', recorded='SystemDatabase.record_operation_result', asked='SystemDatabase.check_operation_execution', started='SystemDatabase.init_workflow', ended='SystemDatabase.update_workflow_outcome')),
         Candidate('dbos._outcome', step='Immediate._intercept', asynchronous_step='Pending._wrap'),
         Candidate('dbos._context', tried='EnterDBOSStepRetry.__enter__'),
-        Site(Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', dequeued='execute_dequeued_workflow'), Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', resumes='execute_workflow_by_id'), Candidate('dbos._core', entered='EnterDBOSStep.__enter__', resumes='execute_workflow_by_id')),)),
+        Site(Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', dequeued='execute_dequeued_workflow'), Candidate('dbos._core', entered='EnterDBOSStepCtx.__enter__', resumes='execute_workflow_by_id'), Candidate('dbos._core', entered='EnterDBOSStep.__enter__', resumes='execute_workflow_by_id')))),
     Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", adapter='runtimes.hatchet', sites=(
         Candidate('hatchet_sdk.worker.runner.runner', step_run='Runner.handle_start_step_run', serialised='Runner.serialize_output', task='Task.call Task.aio_call'),)),
     Integration('inngest', distribution='inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', adapter='runtimes.inngest', sites=(
         Candidate('inngest._internal.execution_lib.v0', reported='ExecutionV0.report_step ExecutionV0Sync.report_step', ended='ReportedStep.__aexit__ ReportedStepSync.__exit__'),
         Candidate('inngest._internal.function', call='Function.call Function.call_sync'),
-        Candidate('inngest._internal.comm_lib.models', preparing='_prep_call_result', serialised='transforms.dump_json', received='server_lib.ServerRequest.from_raw'),)),
+        Candidate('inngest._internal.comm_lib.models', preparing='_prep_call_result', serialised='transforms.dump_json', received='server_lib.ServerRequest.from_raw'))),
     Integration('langgraph', distribution='langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), adapter='runtimes.langgraph', sites=(
         Site(Candidate('langgraph.pregel.main', run='Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke'), Candidate('langgraph.pregel', run='Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke')),
         Site(Candidate('langgraph.pregel._loop', writing='PregelLoop.put_writes'), Candidate('langgraph.pregel.loop', writing='PregelLoop.put_writes')),
-        Site(Candidate('langgraph.prebuilt.tool_node', tool_node='ToolNode._run_one ToolNode._arun_one'), adapter='frameworks.langchain'),)),
+        Site(Candidate('langgraph.prebuilt.tool_node', tool_node='ToolNode._run_one ToolNode._arun_one'), adapter='frameworks.langchain'))),
     Integration('langgraph-checkpoint', distribution='langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Candidate('langgraph.checkpoint.base', savers='BaseCheckpointSaver.__init__'),)),
     Integration('langgraph-checkpoint-aws', distribution='langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', product='langgraph', adapter='runtimes.langgraph', sites=(
@@ -273,16 +273,16 @@ INTEGRATIONS = (
         Candidate('prefect.task_engine', task='SyncTaskRunEngine.call_task_fn AsyncTaskRunEngine.call_task_fn'),
         Candidate('prefect.flow_engine', flow='FlowRunEngine.call_flow_fn AsyncFlowRunEngine.call_flow_fn', flow_success='FlowRunEngine.handle_success AsyncFlowRunEngine.handle_success'),
         Candidate('prefect.results', serialised='ResultRecord.serialize ResultRecord.serialize_result', storing='ResultStore._persist_result_record ResultStore._apersist_result_record'),
-        Candidate('prefect.client.orchestration._flow_runs.client', created='FlowRunClient.create_flow_run FlowRunAsyncClient.create_flow_run'),)),
+        Candidate('prefect.client.orchestration._flow_runs.client', created='FlowRunClient.create_flow_run FlowRunAsyncClient.create_flow_run'))),
     Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', adapter='runtimes.restate', sites=(
         Candidate('restate.server_context', run='ServerInvocationContext.create_run_coroutine', invocation='ServerInvocationContext.enter', handler='invoke_handler', registered='VMWrapper.sys_run', success='VMWrapper.propose_run_completion_success', failure='VMWrapper.propose_run_completion_failure VMWrapper.propose_run_completion_transient VMWrapper.propose_run_completion_transient_with_delay_override', state='VMWrapper.sys_set_state'),)),
     Integration('durabletask', distribution='durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', adapter='runtimes.taskhub', sites=(
         Candidate('durabletask.worker', activity='_ActivityExecutor.execute', requested='TaskHubGrpcWorker._execute_activity', orchestrator='_OrchestrationExecutor.execute', stub='stubs.TaskHubSidecarServiceStub.__init__', worker='TaskHubGrpcWorker.__init__', externalized='payload_helpers.externalize_payloads'),)),
     Integration('dapr', distribution='dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.taskhub', sites=(
         Candidate('dapr.ext.workflow._durabletask.worker', dapr_activity='_ActivityExecutor.execute _ActivityExecutor.execute_async', dapr_workflow='_OrchestrationExecutor.execute', dapr_stub='stubs.TaskHubSidecarServiceStub.__init__'),
-        Site(Candidate('dapr.aio.clients.grpc.client', saving='DaprGrpcClientAsync.save_state'), adapter='frameworks.openai_agents'),)),
+        Site(Candidate('dapr.aio.clients.grpc.client', saving='DaprGrpcClientAsync.save_state'), adapter='frameworks.openai_agents'))),
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', adapter='runtimes.temporal', sites=(
         Candidate('temporalio.worker._activity', activity='_ActivityWorker._handle_start_activity_task', handler='_ActivityInboundImpl.execute_activity'),
         Candidate('temporalio.worker._workflow', activating='_WorkflowWorker._handle_activation', workflow_worker='_WorkflowWorker.__init__', workflow_code='_RunningWorkflow.activate'),
-        Candidate('temporalio.bridge.worker', completing_activity='Worker.complete_activity_task', beating='Worker.record_activity_heartbeat', completing_workflow='Worker.complete_workflow_activation', validated='Worker.validate', encoded='encode_completion'),)),
+        Candidate('temporalio.bridge.worker', completing_activity='Worker.complete_activity_task', beating='Worker.record_activity_heartbeat', completing_workflow='Worker.complete_workflow_activation', validated='Worker.validate', encoded='encode_completion'))),
 )
