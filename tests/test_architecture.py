@@ -69,6 +69,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
         "core",
         "integrations",
         "measure",
+        "messages",
         "semconv",
         "settings",
         "telemetry",
@@ -175,9 +176,7 @@ ALONE = {
     "agent_otel.remedies.claim_check.stores.folders",
     "agent_otel.remedies.claim_check.threads",
     "agent_otel.remedies.claim_check.view_size",
-    "agent_otel.testing.servers.cohere",
     "agent_otel.testing.servers.gemini",
-    "agent_otel.testing.servers.ollama",
 }
 #: Modules of readers that adapters of several distributions share, without an entry.
 SHARED = {

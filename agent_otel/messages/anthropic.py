@@ -35,8 +35,8 @@ class Anthropic(Format):
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:
         """Return a message with the call and one with the result."""
-        call = {"type": "tool_use", "id": call_id, "name": name, "input": {}}
-        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result_block(call_id, result)]}]
+        asked = {"role": "assistant", "content": [call_block(call_id, name, {})]}
+        return [asked, {"role": "user", "content": [result_block(call_id, result)]}]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there or calls are switched off."""
@@ -121,6 +121,16 @@ class Anthropic(Format):
         return sum(item.get("type") == "content_block_start" for item in items)
 
 
+def call_block(call_id: str, name: str, arguments: Any) -> Body:
+    """Return the block of a call."""
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+
+
+def converse_call(call_id: str, name: str, arguments: Any) -> Body:
+    """Return Bedrock's block of a call."""
+    return {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
+
+
 def result_block(call_id: str | None, content: Any, **more: Any) -> Body:
     """Return the block of a result."""
     return {"type": "tool_result", CALL_ID: call_id, "content": content, **more}
@@ -196,8 +206,8 @@ class Bedrock(Format):
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:
         """Return a message with the call and one with the result."""
-        call = {"toolUse": {"toolUseId": call_id, "name": name, "input": {}}}
-        return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [_result(call_id, result)]}]
+        asked = {"role": "assistant", "content": [converse_call(call_id, name, {})]}
+        return [asked, {"role": "user", "content": [_result(call_id, result)]}]
 
     def statement(self, words: str, role: str = "assistant") -> Any:
         """Return a message with a block."""

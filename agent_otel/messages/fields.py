@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agent_otel._internal.object_kinds import fields
@@ -36,8 +37,15 @@ def text_of(content: Any) -> str:
     """Return the text of a message's content: a text, or the texts of its blocks without reasoning."""
     if not is_list(content):
         return text(content) or ""
-    blocks = map(fields, content)
-    return "".join(text(block.get("text")) or "" for block in blocks if not block.get("thought"))
+    return "".join(map(_block_text, map(fields, content)))
+
+
+def _block_text(block: Mapping[str, Any]) -> str:
+    """Return the text of a block, or what a result has in place of it: Bedrock's JSON, Cohere's document."""
+    if "json" in block:
+        return json.dumps(block["json"], ensure_ascii=False, separators=(",", ":"))
+    said = fields(block.get("document")).get("data") or block.get("text")
+    return "" if block.get("thought") else text(said) or ""
 
 
 def without(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

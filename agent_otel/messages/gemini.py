@@ -54,9 +54,8 @@ class Gemini(Format):
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:  # noqa: ARG002 - calls are known by their order
         """Return a content with the call and one with the result."""
-        call = {"functionCall": {"name": name, "args": {}}}
         answer = {"functionResponse": {"name": name, "response": {"result": result}}}
-        return [{"role": "model", "parts": [call]}, {"role": "user", "parts": [answer]}]
+        return [{"role": "model", "parts": [call_part(name, {})]}, {"role": "user", "parts": [answer]}]
 
     def statement(self, words: str, role: str = "model") -> Any:
         """Return a content of the model, or of another role."""
@@ -120,6 +119,11 @@ class Gemini(Format):
 def _content(response: Mapping[str, Any]) -> Mapping[str, Any]:
     candidates = listed(response.get("candidates"))
     return fields(fields(candidates[0]).get("content")) if candidates else {}
+
+
+def call_part(name: str, arguments: Any, **named: str) -> Body:
+    """Return the part of a call, which may be ``named`` by an id."""
+    return {"functionCall": {**named, "name": name, "args": arguments}}
 
 
 def _typed(schema: Mapping[str, Any]) -> Body:

@@ -41,8 +41,7 @@ class Chat(Format):
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:
         """Return a message with the call and one with the result."""
-        call = {"id": call_id, "type": "function", "function": {"name": name, "arguments": "{}"}}
-        asked = {"role": "assistant", "content": None, "tool_calls": [call]}
+        asked = {"role": "assistant", "content": None, "tool_calls": [chat_call(call_id, name, "{}")]}
         return [asked, self._result(Call(call_id, name, "{}"), result)]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
@@ -118,6 +117,11 @@ def _call(given: Any) -> Any:
     """Return a call without the arguments that the SDK has parsed."""
     function = fields(fields(given).get("function"))
     return {**given, "function": without(function, "parsed_arguments")} if "parsed_arguments" in function else given
+
+
+def chat_call(call_id: str, name: str, arguments: Any) -> Body:
+    """Return a call as a message of a chat has it."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def _as_blocks(value: Any) -> list[Any]:
@@ -240,6 +244,11 @@ def _item(item: Any) -> Body:
     return plain
 
 
+def call_item(call_id: str, name: str, arguments: str) -> Body:
+    """Return the item of a call."""
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
+
+
 def _is_call(item: Mapping[str, Any]) -> bool:
     """Return True for a call that the program answers; the provider runs a shell in a container itself."""
     return item.get("type") in _CALLS and fields(item.get("environment")).get("type") != "container_reference"
@@ -287,8 +296,7 @@ class Responses(Format):
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:
         """Return two items."""
-        call = {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
-        return [call, self._result(Call(call_id, name, "{}"), result)]
+        return [call_item(call_id, name, "{}"), self._result(Call(call_id, name, "{}"), result)]
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there, calls are switched off, or the provider answers later."""

@@ -1,21 +1,38 @@
-"""The scripted model behind Anthropic's Messages API, whole and streamed."""
+"""The scripted models behind Anthropic's Messages API and Bedrock, whole and streamed."""
 
 from __future__ import annotations
 
+import base64
 import json
+import struct
+import zlib
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
+from agent_otel.messages.anthropic import call_block, converse_call
+from agent_otel.messages.fields import text_of
+from agent_otel.messages.formats import transcript
 from agent_otel.testing.servers.replies import pieces, usage
-from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, answer, result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from agent_otel.testing.servers.scripted import Endpoint
 
-#: Tokens of the prompt that it reports as cached.
+#: Tokens of the prompt that both report as cached.
 CACHED_TOKENS = 7
+
+
+def messages_of(request: Json) -> list[Json]:
+    """Return the messages of a request in OpenAI's shape; a user message's tool results come before its texts."""
+    found: list[Json] = []
+    for message in request["messages"]:
+        found += [result(one.id or "", text_of(one.content)) for one in transcript(message).answered]
+        said = text_of(message["content"])
+        if said:
+            found.append({"role": message["role"], "content": said})
+    return found
 
 
 class AnthropicServer(ScriptedServer):
@@ -39,7 +56,7 @@ class AnthropicServer(ScriptedServer):
         return {"ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": "scripted"}
 
     def messages(self, request: Json) -> list[Json]:
-        """Return a request's messages; a user message's tool results come before its texts."""
+        """Return a request's messages behind those of its thread."""
         thread: Json = request.get("thread") or {}
         return [*self._kept.get(thread.get("previous_message_id", ""), ()), *messages_of(request)]
 
@@ -54,10 +71,7 @@ class AnthropicServer(ScriptedServer):
                 return _rejected("create_only_fields")
             self._continued.add(before)
         self._kept[message["id"]] = self.messages(request)
-        if not request.get("stream"):
-            return Answer(json.dumps(message).encode())
-        events = (f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events_of(message))
-        return Answer(events, "text/event-stream")
+        return answer(request, message, events_of(message))
 
 
 def _rejected(code: str) -> Answer:
@@ -65,38 +79,21 @@ def _rejected(code: str) -> Answer:
     return Answer(json.dumps({"type": "error", "error": error}).encode(), status=400)
 
 
-def messages_of(request: Json) -> list[Json]:
-    """Return the messages of a request in OpenAI's shape."""
-    found: list[Json] = []
-    for message in request["messages"]:
-        content = message["content"]
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-        found += [result(b["tool_use_id"], b.get("content")) for b in blocks if b["type"] == "tool_result"]
-        said = [block for block in blocks if block["type"] == "text"]
-        if said:
-            found.append({"role": message["role"], "content": said})
-    return found
-
-
 def _blocks(request: Json, reply: Reply) -> list[Json]:
-    if isinstance(reply, str):
-        return [{"type": "text", "text": reply, "citations": None}]
-    return [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": json.loads(call.arguments_text)}
-        | _toolset(request, call.name)
-        for call in reply
-    ]
-
-
-def _toolset(request: Json, name: str) -> Json:
-    """Return the toolset of a tool that the request does not name.
+    """Return the blocks of a message; a call of a tool that the request does not name has the name of its toolset.
 
     Toolsets have no names, and types such as ``browser_toolset_20260801``.
     """
+    if isinstance(reply, str):
+        return [{"type": "text", "text": reply, "citations": None}]
     tools = request.get("tools", ())
-    families = [tool["type"].partition("_")[0] for tool in tools if "name" not in tool and "_toolset_" in tool["type"]]
-    is_named = any(tool.get("name") == name for tool in tools)
-    return {"toolset_name": families[0]} if families and not is_named else {}
+    sets = [tool["type"].partition("_")[0] for tool in tools if "name" not in tool and "_toolset_" in tool["type"]]
+    named = {tool.get("name") for tool in tools}
+    return [
+        call_block(call.id, call.name, json.loads(call.arguments_text))
+        | ({"toolset_name": sets[0]} if sets and call.name not in named else {})
+        for call in reply
+    ]
 
 
 def message_of(request: Json, reply: Reply) -> Json:
@@ -108,10 +105,14 @@ def message_of(request: Json, reply: Reply) -> Json:
         "role": "assistant",
         "model": request.get("model", "scripted"),
         "content": _blocks(request, reply),
-        "stop_reason": "end_turn" if isinstance(reply, str) else "tool_use",
+        "stop_reason": _stop_reason(reply),
         "stop_sequence": None,
         "usage": {"input_tokens": read, "output_tokens": wrote, "cache_read_input_tokens": CACHED_TOKENS},
     }
+
+
+def _stop_reason(reply: Reply) -> str:
+    return "end_turn" if isinstance(reply, str) else "tool_use"
 
 
 def events_of(message: Json) -> Iterator[Json]:
@@ -132,3 +133,86 @@ def events_of(message: Json) -> Iterator[Json]:
     ended = {"stop_reason": message["stop_reason"], "stop_sequence": None}
     yield {"type": "message_delta", "delta": ended, "usage": {"output_tokens": message["usage"]["output_tokens"]}}
     yield {"type": "message_stop"}
+
+
+class BedrockServer(ScriptedServer):
+    """A server of Converse, and of InvokeModel with the bodies of Anthropic's models, each also streamed."""
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return both APIs, each whole and streamed."""
+        return {
+            "/model/*/converse": _converse,
+            "/model/*/converse-stream": lambda request, reply: _framed(_converse_events(request, reply)),
+            "/model/*/invoke": _invoked,
+            "/model/*/invoke-with-response-stream": lambda request, reply: _framed(_invoked_events(request, reply)),
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point a client of Bedrock at this server."""
+        keys = {"AWS_ACCESS_KEY_ID": "scripted", "AWS_SECRET_ACCESS_KEY": "scripted", "AWS_DEFAULT_REGION": "us-east-1"}
+        return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url, **keys}
+
+    def messages(self, request: Json) -> list[Json]:
+        """Return a request's messages."""
+        return messages_of(request)
+
+
+def _converse(request: Json, reply: Reply) -> Answer:
+    blocks: list[Json] = [{"text": reply}]
+    if not isinstance(reply, str):
+        blocks = [converse_call(call.id, call.name, json.loads(call.arguments_text)) for call in reply]
+    message = {"role": "assistant", "content": blocks}
+    end = {"stopReason": _stop_reason(reply), **_converse_usage(request, reply)}
+    return Answer(json.dumps({"output": {"message": message}, **end}).encode())
+
+
+def _converse_usage(request: Json, reply: Reply) -> Json:
+    read, wrote = usage(request, reply)
+    tokens = {"inputTokens": read, "outputTokens": wrote, "totalTokens": read + wrote}
+    return {"usage": {**tokens, "cacheReadInputTokens": CACHED_TOKENS}, "metrics": {"latencyMs": 1}}
+
+
+def _converse_events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:
+    yield "messageStart", {"role": "assistant"}
+    for index, call in enumerate([None] if isinstance(reply, str) else reply):
+        if call is not None:
+            start = {"toolUse": {"toolUseId": call.id, "name": call.name}}
+            yield "contentBlockStart", {"contentBlockIndex": index, "start": start}
+        for piece in pieces(str(reply) if call is None else call.arguments_text):
+            delta = {"text": piece} if call is None else {"toolUse": {"input": piece}}
+            yield "contentBlockDelta", {"contentBlockIndex": index, "delta": delta}
+        yield "contentBlockStop", {"contentBlockIndex": index}
+    yield "messageStop", {"stopReason": _stop_reason(reply)}
+    yield "metadata", _converse_usage(request, reply)
+
+
+def _invoked(request: Json, reply: Reply) -> Answer:
+    read, wrote = usage(request, reply)
+    counts = {"X-Amzn-Bedrock-Input-Token-Count": str(read), "X-Amzn-Bedrock-Output-Token-Count": str(wrote)}
+    return Answer(json.dumps(message_of(request, reply)).encode(), headers=counts)
+
+
+def _invoked_events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:
+    read, wrote = usage(request, reply)
+    metrics = {"amazon-bedrock-invocationMetrics": {"inputTokenCount": read, "outputTokenCount": wrote}}
+    for event in events_of(message_of(request, reply)):
+        whole = {**event, **(metrics if event["type"] == "message_stop" else {})}
+        yield "chunk", {"bytes": base64.b64encode(json.dumps(whole).encode()).decode()}
+
+
+def _framed(events: Iterator[tuple[str, Json]]) -> Answer:
+    return Answer((_frame(kind, body) for kind, body in events), "application/vnd.amazon.eventstream")
+
+
+def _frame(kind: str, body: Json) -> bytes:
+    """Return a message of Amazon's event-stream encoding: lengths, their checksum, headers, payload, checksum."""
+    payload = json.dumps(body).encode()
+    named = {":event-type": kind, ":content-type": "application/json", ":message-type": "event"}
+    headers = b"".join(
+        struct.pack("!B", len(name)) + name.encode() + struct.pack("!BH", 7, len(value)) + value.encode()
+        for name, value in named.items()
+    )
+    prelude = struct.pack("!II", 16 + len(headers) + len(payload), len(headers))
+    message = prelude + struct.pack("!I", zlib.crc32(prelude)) + headers + payload
+    return message + struct.pack("!I", zlib.crc32(message))

@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, ClassVar
 
+from agent_otel.messages.fields import text_of
+from agent_otel.messages.formats import transcript
+from agent_otel.messages.gemini import call_part
 from agent_otel.testing.servers.replies import pieces, usage
-from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, result
+from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, answer, result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from agent_otel.testing.servers.scripted import Endpoint
 
 MODEL = "gemini-scripted"
@@ -32,9 +33,11 @@ class GeminiServer(ScriptedServer):
 
     def endpoints(self) -> dict[str, Endpoint]:
         """Return both ways to generate, under the versions of the API that the SDKs use."""
-        ways = {"generateContent": self._whole, "streamGenerateContent": self._streamed}
-        paths = [f"/{version}/models/*" for version in ("v1", "v1beta")]
-        return {f"{path}:{way}": answer for path in paths for way, answer in ways.items()}
+        ways = {
+            "generateContent": self._answer,
+            "streamGenerateContent": lambda request, reply: self._answer(request, reply, streams=True),
+        }
+        return {f"/{version}/models/*:{way}": ways[way] for version in ("v1", "v1beta") for way in ways}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -46,16 +49,14 @@ class GeminiServer(ScriptedServer):
         found: list[Json] = []
         asked: list[tuple[str, str]] = []
         for content in request["contents"]:
-            texts = "".join(part.get("text", "") for part in content["parts"])
+            texts = text_of(content["parts"])
             if texts:
                 found.append({"role": "assistant" if content.get("role") == "model" else "user", "content": texts})
                 asked = list(self._asked.get(texts, asked))
-            for part in content["parts"]:
-                answer = part.get("functionResponse")
-                if answer is not None:
-                    known = answer.get("id") or next((id_ for id_, name in asked if name == answer["name"]), "")
-                    asked = [each for each in asked if each[0] != known]
-                    found.append(result(known, _text(answer["response"])))
+            for one in transcript(content).answered:
+                known = one.id or next((id_ for id_, name in asked if name == one.name), "")
+                asked = [each for each in asked if each[0] != known]
+                found.append(result(known, _text(one.content)))
         return found
 
     def replied(self, request: Json, reply: Reply) -> None:
@@ -64,30 +65,16 @@ class GeminiServer(ScriptedServer):
         if said and not isinstance(reply, str):
             self._asked[said[-1]] = [(call.id, call.name) for call in reply]
 
-    def _whole(self, request: Json, reply: Reply) -> Answer:
-        return Answer(json.dumps(_response(request, reply, self._parts(reply))).encode())
-
-    def _streamed(self, request: Json, reply: Reply) -> Answer:
-        return Answer(self._chunks(request, reply), "text/event-stream")
-
-    def _chunks(self, request: Json, reply: Reply) -> Iterator[bytes]:
-        parts = [{"text": piece} for piece in pieces(reply)] if isinstance(reply, str) else self._parts(reply)
-        for part in parts:
-            yield f"data: {json.dumps(_response(request, reply, [part], is_last=part is parts[-1]))}\n\n".encode()
-
-    def _parts(self, reply: Reply) -> list[Json]:
+    def _answer(self, request: Json, reply: Reply, *, streams: bool = False) -> Answer:
         if isinstance(reply, str):
-            return [{"text": reply}]
-        return [
-            {
-                "functionCall": {
-                    **({"id": call.id} if self.ids else {}),
-                    "name": call.name,
-                    "args": json.loads(call.arguments_text),
-                }
-            }
-            for call in reply
-        ]
+            parts, streamed = [{"text": reply}], [{"text": piece} for piece in pieces(reply)]
+        else:
+            parts = streamed = [
+                call_part(call.name, json.loads(call.arguments_text), **({"id": call.id} if self.ids else {}))
+                for call in reply
+            ]
+        chunks = (_response(request, reply, [part], is_last=part is streamed[-1]) for part in streamed)
+        return answer({"stream": streams}, _response(request, reply, parts), chunks)
 
 
 class GeminiServerWithIds(GeminiServer):

@@ -1,15 +1,16 @@
-"""The scripted model behind OpenAI's APIs: chat completions and Responses, whole and streamed.
+"""The scripted models behind OpenAI's APIs and those with nearly the same shape: Mistral's, Cohere's and Ollama's.
 
-What it received is the truth that tests compare with: ``server.requests`` and `tool_results`.
+What a server received is the truth that tests compare with: ``server.requests`` and `tool_results`.
 """
 
 from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from agent_otel.messages.openai import call_item, chat_call
 from agent_otel.testing.servers.replies import (
     Decider,
     Json,
@@ -21,10 +22,10 @@ from agent_otel.testing.servers.replies import (
     tool_results,
     usage,
 )
-from agent_otel.testing.servers.scripted import Answer, ScriptedServer
+from agent_otel.testing.servers.scripted import Answer, ScriptedServer, answer, result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from agent_otel.testing.servers.scripted import Endpoint
 
@@ -62,11 +63,6 @@ class OpenAIServer(ScriptedServer):
         """The variables that point an OpenAI client at this server."""
         return {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": "scripted"}
 
-    def messages(self, request: Json) -> list[Json]:
-        """Return the messages of a chat completion."""
-        messages: list[Json] = request.get("messages") or []
-        return messages
-
     def seen(self, request: Json) -> Json:
         """Return the request itself: a decider gets that of either API."""
         return request
@@ -74,37 +70,20 @@ class OpenAIServer(ScriptedServer):
 
 def responses_answer(request: Json, reply: Reply) -> Answer:
     """Answer a Responses request, streamed on request."""
-    if not request.get("stream"):
-        return Answer(json.dumps(_response(request, reply, _items(reply))).encode())
-    return Answer(_encoded(_events(request, reply)), "text/event-stream")
+    return answer(request, _response(request, reply, _items(reply)), numbered(_events(request, reply)))
 
 
-def _encoded(events: Iterator[Json]) -> Iterator[bytes]:
-    for number, event in enumerate(events):
-        data = json.dumps({**event, "sequence_number": number})
-        yield f"event: {event['type']}\ndata: {data}\n\n".encode()
+def numbered(events: Iterable[Json]) -> Iterator[Json]:
+    """Yield events with their numbers."""
+    return ({**event, "sequence_number": number} for number, event in enumerate(events))
 
 
 def _items(reply: Reply) -> list[Json]:
     if isinstance(reply, str):
-        return [
-            {
-                "id": f"msg_{uuid4().hex}",
-                "type": "message",
-                "role": "assistant",
-                "status": "completed",
-                "content": [_text_part(reply)],
-            }
-        ]
+        said = {"type": "message", "role": "assistant", "status": "completed", "content": [_text_part(reply)]}
+        return [{"id": f"msg_{uuid4().hex}", **said}]
     return [
-        {
-            "id": f"fc_{uuid4().hex}",
-            "type": "function_call",
-            "call_id": call.id,
-            "name": call.name,
-            "arguments": call.arguments_text,
-            "status": "completed",
-        }
+        {"id": f"fc_{uuid4().hex}", **call_item(call.id, call.name, call.arguments_text), "status": "completed"}
         for call in reply
     ]
 
@@ -149,18 +128,21 @@ def _events(request: Json, reply: Reply) -> Iterator[Json]:
     yield {"type": "response.in_progress", "response": begun}
     for index, item in enumerate(items):
         empty: Json = {"content": []} if item["type"] == "message" else {"arguments": ""}
-        yield {
-            "type": "response.output_item.added",
-            "output_index": index,
-            "item": {**item, **empty, "status": "in_progress"},
-        }
-        place = {"item_id": item["id"], "output_index": index}
-        yield from _message_events(item, place) if item["type"] == "message" else _call_events(item, place)
+        added = {**item, **empty, "status": "in_progress"}
+        yield {"type": "response.output_item.added", "output_index": index, "item": added}
+        yield from _message_events(item, {"item_id": item["id"], "output_index": index})
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": "response.completed", "response": {**_response(request, reply, items), "id": begun["id"]}}
 
 
 def _message_events(item: Json, place: Json) -> Iterator[Json]:
+    """Yield the events within an item: a message, or a call."""
+    if item["type"] != "message":
+        prefix = "response.function_call_arguments"
+        for piece in pieces(item["arguments"]):
+            yield {"type": f"{prefix}.delta", **place, "delta": piece}
+        yield {"type": f"{prefix}.done", **place, "name": item["name"], "arguments": item["arguments"]}
+        return
     part = item["content"][0]
     place = {**place, "content_index": 0}
     yield {"type": "response.content_part.added", **place, "part": _text_part("")}
@@ -170,42 +152,23 @@ def _message_events(item: Json, place: Json) -> Iterator[Json]:
     yield {"type": "response.content_part.done", **place, "part": part}
 
 
-def _call_events(item: Json, place: Json) -> Iterator[Json]:
-    prefix = "response.function_call_arguments"
-    for piece in pieces(item["arguments"]):
-        yield {"type": f"{prefix}.delta", **place, "delta": piece}
-    yield {"type": f"{prefix}.done", **place, "name": item["name"], "arguments": item["arguments"]}
-
-
 # Chat completions in OpenAI's shape, whole and streamed. Groq's streams have the usage in a field of their own.
 
 
 def chat_answer(request: Json, reply: Reply) -> Answer:
     """Answer a chat completion, streamed on request."""
-    if not request.get("stream"):
-        return Answer(json.dumps(chat_completion(request, reply)).encode())
-    return _streamed(_chat_events(request, reply))
+    return answer(request, chat_completion(request, reply), _chunks(request, reply))
 
 
 def groq_answer(request: Json, reply: Reply) -> Answer:
     """Answer a chat completion as Groq does."""
-    if not request.get("stream"):
-        return chat_answer(request, reply)
     metadata = {"x_groq": {"id": f"req_{uuid4().hex}", "usage": _chat_usage(request, reply)}}
-    return _streamed(_chat_events(request, reply, metadata))
-
-
-def _streamed(events: Iterator[str]) -> Answer:
-    return Answer((f"data: {event}\n\n".encode() for event in events), "text/event-stream")
+    return answer(request, chat_completion(request, reply), _chunks(request, reply, metadata))
 
 
 def _head(request: Json, kind: str) -> Json:
-    return {
-        "id": f"chatcmpl-{uuid4().hex}",
-        "object": kind,
-        "created": int(time.time()),
-        "model": request.get("model", "scripted"),
-    }
+    head = {"id": f"chatcmpl-{uuid4().hex}", "object": kind, "created": int(time.time())}
+    return {**head, "model": request.get("model", "scripted")}
 
 
 def _chat_usage(request: Json, reply: Reply) -> Json:
@@ -213,44 +176,211 @@ def _chat_usage(request: Json, reply: Reply) -> Json:
     return {"prompt_tokens": read, "completion_tokens": wrote, "total_tokens": read + wrote}
 
 
-def chat_call(call: ToolCall, arguments: str) -> Json:
-    """Return a call as a message of a chat has it."""
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
-
-
 def chat_completion(request: Json, reply: Reply) -> Json:
     """Return a whole chat completion."""
-    message: Json = {"role": "assistant", "content": None, "refusal": None}
-    if isinstance(reply, str):
-        message["content"] = reply
-    else:
-        message["tool_calls"] = [chat_call(call, call.arguments_text) for call in reply]
+    message: Json = {"role": "assistant", "content": reply if isinstance(reply, str) else None, "refusal": None}
+    if not isinstance(reply, str):
+        message["tool_calls"] = [chat_call(call.id, call.name, call.arguments_text) for call in reply]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply), "logprobs": None}
     return {**_head(request, "chat.completion"), "choices": [choice], "usage": _chat_usage(request, reply)}
 
 
-def _chat_events(request: Json, reply: Reply, metadata: Json | None = None) -> Iterator[str]:
+def _chunks(request: Json, reply: Reply, metadata: Json | None = None) -> Iterator[Json | str]:
     """Yield the chunks; the last one that has a choice also has the metadata."""
     head = _head(request, "chat.completion.chunk")
-
-    def event(delta: Json) -> str:
-        return json.dumps({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
-
-    yield event({"role": "assistant", "content": "" if isinstance(reply, str) else None})
+    deltas: list[Json] = [{"role": "assistant", "content": "" if isinstance(reply, str) else None}]
     if isinstance(reply, str):
-        for piece in pieces(reply):
-            yield event({"content": piece})
+        deltas += ({"content": piece} for piece in pieces(reply))
     else:
         for index, call in enumerate(reply):
-            yield event({"tool_calls": [{"index": index, **chat_call(call, "")}]})
-            for piece in pieces(call.arguments_text):
-                yield event({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
+            deltas.append({"tool_calls": [{"index": index, **chat_call(call.id, call.name, "")}]})
+            arguments = ({"index": index, "function": {"arguments": piece}} for piece in pieces(call.arguments_text))
+            deltas += ({"tool_calls": [each]} for each in arguments)
+    for delta in deltas:
+        yield {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     last = {"index": 0, "delta": {}, "finish_reason": _finish_reason(reply)}
-    yield json.dumps({**head, "choices": [last], **(metadata or {})})
+    yield {**head, "choices": [last], **(metadata or {})}
     if (request.get("stream_options") or {}).get("include_usage"):
-        yield json.dumps({**head, "choices": [], "usage": _chat_usage(request, reply)})
+        yield {**head, "choices": [], "usage": _chat_usage(request, reply)}
     yield "[DONE]"
 
 
 def _finish_reason(reply: Reply) -> str:
     return "stop" if isinstance(reply, str) else "tool_calls"
+
+
+class MistralServer(ScriptedServer):
+    """A server of Mistral's chat and agents' completions and a conversation, whose answers are texts.
+
+    In its streams each call comes in one piece.
+    """
+
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """Return the endpoints by path."""
+        conversations = ("/v1/conversations", "/v1/conversations/conv_1")
+        completions = ("/v1/chat/completions", "/v1/agents/completions")
+        return {**dict.fromkeys(completions, _mistral_answer), **dict.fromkeys(conversations, _conversation)}
+
+    def messages(self, request: Json) -> list[Json]:
+        """Return a request's messages, which have OpenAI's shape; of a conversation those since it began."""
+        if "inputs" not in request:
+            return super().messages(request)
+        place = next((at for at, sent in enumerate(self.requests) if sent is request), -1)
+        until = [*self.requests[: place + 1]] if place >= 0 else [request]
+        began = max((at for at, sent in enumerate(until) if "model" in sent), default=len(until) - 1)
+        return [message for sent in until[began:] for message in _entries(sent.get("inputs", ()))]
+
+
+def _entries(inputs: Any) -> Iterator[Json]:
+    for entry in [{"content": inputs}] if isinstance(inputs, str) else inputs:
+        if "result" in entry:
+            yield result(entry["tool_call_id"], entry["result"])
+        elif "content" in entry:
+            yield {"role": entry.get("role", "user"), "content": entry["content"]}
+
+
+def _mistral_answer(request: Json, reply: Reply) -> Answer:
+    completion = chat_completion(request, reply)
+    choice = completion["choices"][0]
+    whole = {"index": 0, "delta": choice["message"], "finish_reason": None}
+    last = {"index": 0, "delta": {"content": ""}, "finish_reason": choice["finish_reason"]}
+    return answer(request, completion, [*({**completion, "choices": [each]} for each in (whole, last)), "[DONE]"])
+
+
+def _conversation(_: Json, reply: Reply) -> Answer:
+    outputs: list[Json] = [{"object": "entry", "type": "message.output", "role": "assistant", "content": reply}]
+    if not isinstance(reply, str):
+        outputs = [
+            {
+                "object": "entry",
+                "type": "function.call",
+                "tool_call_id": call.id,
+                "name": call.name,
+                "arguments": call.arguments_text,
+            }
+            for call in reply
+        ]
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+    whole = {"object": "conversation.response", "conversation_id": "conv_1", "outputs": outputs, "usage": usage}
+    return Answer(json.dumps(whole).encode())
+
+
+class CohereServer(ScriptedServer):
+    """A server of Cohere's ``/v2/chat``."""
+
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """Return the endpoints by path."""
+        return {"/v2/chat": _cohere_answer}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point a client at this server."""
+        return {"CO_API_URL": self.url, "CO_API_KEY": "scripted"}
+
+
+def _cohere_answer(request: Json, reply: Reply) -> Answer:
+    read, wrote = usage(request, reply)
+    counts = {"input_tokens": float(read), "output_tokens": float(wrote)}
+    reason = "COMPLETE" if isinstance(reply, str) else "TOOL_CALL"
+    end = {"finish_reason": reason, "usage": {"billed_units": counts, "tokens": counts}}
+    message: Json = {"role": "assistant"}
+    if isinstance(reply, str):
+        message["content"] = [{"type": "text", "text": reply}]
+    else:
+        calls = [chat_call(call.id, call.name, call.arguments_text) for call in reply]
+        message |= {"tool_plan": "", "tool_calls": calls}
+    return answer(request, {"id": str(uuid4()), "message": message, **end}, _cohere_events(reply, end))
+
+
+def _cohere_events(reply: Reply, end: Json) -> Iterator[Json]:
+    def event(kind: str, index: int, message: Json | None = None) -> Json:
+        return {"type": kind, "index": index, **({} if message is None else {"delta": {"message": message}})}
+
+    yield {"type": "message-start", "id": str(uuid4()), "delta": {"message": {"role": "assistant", "content": []}}}
+    if isinstance(reply, str):
+        yield event("content-start", 0, {"content": {"type": "text", "text": ""}})
+        for piece in pieces(reply):
+            yield event("content-delta", 0, {"content": {"text": piece}})
+        yield event("content-end", 0)
+    else:
+        for index, call in enumerate(reply):
+            yield event("tool-call-start", index, {"tool_calls": chat_call(call.id, call.name, "")})
+            for piece in pieces(call.arguments_text):
+                yield event("tool-call-delta", index, {"tool_calls": {"function": {"arguments": piece}}})
+            yield event("tool-call-end", index)
+    yield {"type": "message-end", "delta": end}
+
+
+class OllamaServer(ScriptedServer):
+    """A server of Ollama's ``/api/chat`` and, whole, of ``/api/generate``.
+
+    Calls are matched by order: its protocol has no ids.
+    """
+
+    def __init__(self, decider: Decider) -> None:
+        self._ids: dict[str, str] = {}
+        super().__init__(decider)
+
+    def endpoints(self) -> Mapping[str, Endpoint]:
+        """Return the endpoints by path."""
+        return {"/api/chat": _ollama_answer, "/api/generate": _generated}
+
+    def replied(self, request: Json, reply: Reply) -> None:
+        """Remember the ids of calls, which are not sent."""
+        for call in reply if isinstance(reply, list) else ():
+            self._ids[_key(request, call.name, json.loads(call.arguments_text))] = call.id
+
+    def messages(self, request: Json) -> list[Json]:
+        """Return a request's messages, with the ids of the calls that the model made."""
+        found: list[Json] = []
+        unanswered: list[str] = []
+        for message in super().messages(request):
+            calls = [call["function"] for call in message.get("tool_calls") or ()]
+            unanswered += [
+                self._ids.get(_key(request, call["name"], call["arguments"]), call["name"]) for call in calls
+            ]
+            found.append(
+                result(unanswered.pop(0), message.get("content", "")) if message["role"] == "tool" else message
+            )
+        return found
+
+
+#: The fields at the end of an answer; times are in nanoseconds.
+_END = {
+    "done": True,
+    "total_duration": 4_000_000,
+    "load_duration": 1_000_000,
+    "prompt_eval_count": 10,
+    "prompt_eval_duration": 1_000_000,
+    "eval_count": 2,
+    "eval_duration": 2_000_000,
+}
+
+
+def _key(request: Json, name: str, arguments: Any) -> str:
+    said = [message["content"] for message in request.get("messages", []) if message["role"] == "user"]
+    return json.dumps([said, name, arguments], sort_keys=True)
+
+
+def _generated(request: Json, reply: Reply) -> Answer:
+    return Answer(json.dumps({**_of_ollama(request), "response": str(reply), **_END, "context": [1, 2, 3]}).encode())
+
+
+def _of_ollama(request: Json) -> Json:
+    return {"model": request["model"], "created_at": "2026-11-21T00:00:00Z"}
+
+
+def _ollama_answer(request: Json, reply: Reply) -> Answer:
+    if not request.get("stream"):
+        return Answer(json.dumps(_part(request, reply, done=True)).encode())
+    parts = [_part(request, piece) for piece in (pieces(reply) if isinstance(reply, str) else (reply,))]
+    lines = (json.dumps(part).encode() + b"\n" for part in (*parts, _part(request, "", done=True)))
+    return Answer(lines, "application/x-ndjson")
+
+
+def _part(request: Json, reply: Reply, *, done: bool = False) -> Json:
+    message: Json = {"role": "assistant", "content": reply if isinstance(reply, str) else ""}
+    if not isinstance(reply, str):
+        calls = [{"name": call.name, "arguments": json.loads(call.arguments_text)} for call in reply]
+        message["tool_calls"] = [{"function": call} for call in calls]
+    return {**_of_ollama(request), "message": message, **({"done_reason": "stop", **_END} if done else {"done": False})}

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServerWithIds
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.openai import CohereServer, OllamaServer, OpenAIServer
 from agent_otel.testing.servers.replies import Replies
 from agent_otel.testing.servers.scripted import LoopbackServer
 

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import uuid4
 
+from agent_otel.messages.fields import text_of
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
 Json: TypeAlias = dict[str, Any]
 
@@ -99,14 +101,6 @@ def pieces(text: str) -> Iterator[str]:
     """Return two halves, so that a client has to put a streamed value together."""
     middle = len(text) // 2
     return (part for part in (text[:middle], text[middle:]) if part)
-
-
-def text_of(content: Any) -> str:
-    """Return the text of a message's content, which is a string, a list of text parts, or nothing."""
-    if isinstance(content, str):
-        return content
-    parts: Iterable[Any] = content or ()
-    return "".join(part.get("text") or "" for part in parts if isinstance(part, dict))
 
 
 def call_once(calls: Sequence[ToolCall], final: str = "done") -> Decider:

@@ -23,8 +23,6 @@ from agent_otel.testing.servers.replies import Decider, Json, Reply, tool_result
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    # FOLD
-
 
 __all__ = ["Decider", "Endpoint", "Json", "RefusedError", "Reply", "ScriptedServer", "result"]
 
@@ -120,8 +118,9 @@ class ScriptedServer(LoopbackServer):
         return {}
 
     def messages(self, request: Json) -> list[Json]:
-        """Return a request's messages in the shape of OpenAI's chat completions."""
-        raise NotImplementedError
+        """Return a request's messages in the shape of OpenAI's chat completions, which many providers have."""
+        messages: list[Json] = request.get("messages") or []
+        return messages
 
     def seen(self, request: Json) -> Json:
         """Return the request that the decider gets."""
@@ -150,6 +149,23 @@ class ScriptedServer(LoopbackServer):
             return endpoint(request, reply)
 
         return answer
+
+
+def answer(request: Json, whole: Json, events: Iterable[Json | str]) -> Answer:
+    """Return a whole answer, or the events of a stream where the request asks for one."""
+    return (
+        Answer(map(_event, events), "text/event-stream")
+        if request.get("stream")
+        else Answer(json.dumps(whole).encode())
+    )
+
+
+def _event(event: Json | str) -> bytes:
+    """Return a server-sent event, which has a name where it has a type."""
+    if isinstance(event, str):
+        return f"data: {event}\n\n".encode()
+    name = f"event: {event['type']}\n" if "type" in event else ""
+    return f"{name}data: {json.dumps(event)}\n\n".encode()
 
 
 def result(call_id: str, content: object) -> Json:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import ToolCall
+from agent_otel.testing.servers.openai import OllamaServer, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable

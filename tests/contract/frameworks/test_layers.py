@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, chat_completion, tool_results
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall, chat_completion, tool_results
 from agent_otel.testing.servers.scripted import Answer
 from tests.unit.core.test_delivery import counted, cuts
 

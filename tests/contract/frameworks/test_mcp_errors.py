@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall, tool_results
 
 if TYPE_CHECKING:
     from collections.abc import Callable

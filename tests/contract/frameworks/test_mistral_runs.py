@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.openai import MistralServer
 from tests.contract.delivery import WHOLE, Delivery
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from agent_otel.testing.servers.bedrock import CACHED_TOKENS, BedrockServer
+from agent_otel.testing.servers.anthropic import CACHED_TOKENS, BedrockServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

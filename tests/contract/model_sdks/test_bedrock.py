@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from agent_otel.testing.servers.bedrock import CACHED_TOKENS, BedrockServer
+from agent_otel.testing.servers.anthropic import CACHED_TOKENS, BedrockServer
 from tests.contract.cases import KEY, KEY_BYTES, Case, Cut, Record, looked_up
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers.openai import CohereServer
 from tests.contract.composition import Client
 
 

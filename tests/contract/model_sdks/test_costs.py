@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers import anthropic, bedrock, gemini
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers import anthropic, gemini
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import usage
@@ -94,7 +93,7 @@ _CASES: list[tuple[str, str, type[Any], int, str, str]] = [
     (CHAT, "openai-agents", OpenAIServer, 0, "openai", "gpt-4o"),
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS, "anthropic", "claude-sonnet-4-5"),
     (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS, "google", "gemini-2.5-flash"),
-    (BEDROCK, "bedrock", BedrockServer, bedrock.CACHED_TOKENS, "aws", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
+    (BEDROCK, "bedrock", BedrockServer, anthropic.CACHED_TOKENS, "aws", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
     (MISTRAL, "mistralai", OpenAIServer, 0, "mistral", "mistral-large-latest"),
     (LITELLM, "litellm", OpenAIServer, 0, "openai", "gpt-4o-mini"),
 ]

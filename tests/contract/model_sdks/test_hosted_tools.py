@@ -9,7 +9,7 @@ import pytest
 
 from agent_otel.testing.servers import openai
 from agent_otel.testing.servers.openai import OpenAIServer
-from agent_otel.testing.servers.scripted import Answer
+from agent_otel.testing.servers.scripted import Answer, answer
 from tests.contract.cases import KEY_BYTES
 from tests.contract.toolbox import LOOKUP, LOOKUP_BYTES
 
@@ -79,9 +79,8 @@ class HostedServer(OpenAIServer):
             {**common, "id": f"mcp_{self.calls}b", "name": "broken", "output": None, "error": "no record"},
             *openai._items("done"),
         ]
-        if not request.get("stream"):
-            return Answer(json.dumps(openai._response(request, "done", items)).encode())
-        return Answer(openai._encoded(_events(request, items)), "text/event-stream")
+        whole = openai._response(request, "done", items)
+        return answer(request, whole, openai.numbered(_events(request, items)))
 
 
 def _events(request: Json, items: list[Json]) -> Iterator[Json]:

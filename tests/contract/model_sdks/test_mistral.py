@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from agent_otel.testing.servers.mistral import MistralServer
+from agent_otel.testing.servers.openai import MistralServer
 from tests.contract.composition import Client
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from agent_otel.testing.servers.ollama import OllamaServer
+from agent_otel.testing.servers.openai import OllamaServer
 from tests.contract.composition import Client
 
 if TYPE_CHECKING:

@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall, call_once
 from tests.forks import agents
 
 if TYPE_CHECKING:

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers import anthropic, bedrock, gemini
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers import anthropic, gemini
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.openai import CohereServer, OllamaServer, OpenAIServer
 from agent_otel.testing.servers.replies import usage
 
 if TYPE_CHECKING:
@@ -239,7 +236,7 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (RESPONSES, "openai-agents", OpenAIServer, 0),
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS),
     (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS),
-    (BEDROCK, "bedrock", BedrockServer, bedrock.CACHED_TOKENS),
+    (BEDROCK, "bedrock", BedrockServer, anthropic.CACHED_TOKENS),
     (INVOKE, "bedrock", BedrockServer, 0),
     (OLLAMA, "ollama", OllamaServer, 0),
     (MISTRAL, "mistralai", OpenAIServer, 0),

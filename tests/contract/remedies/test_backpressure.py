@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import CohereServer, MistralServer, OpenAIServer, ToolCall
 from agent_otel.testing.servers.replies import usage
 from agent_otel.testing.servers.scripted import RefusedError
 from tests.contract.suite import QUIET

@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import CohereServer, MistralServer, OllamaServer, OpenAIServer, ToolCall
 from tests.contract import script
 from tests.contract.suite import QUIET
 from tests.forks import agents

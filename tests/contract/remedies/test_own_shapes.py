@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers.cohere import CohereServer
-from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.openai import CohereServer, OpenAIServer
 from tests.contract import script
 from tests.contract.suite import QUIET
 

@@ -10,8 +10,7 @@ import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.openai import ToolCall
+from agent_otel.testing.servers.openai import MistralServer, ToolCall
 from tests.contract import script
 from tests.contract.remedies.test_last_request import Carrier, ran_in_fork
 from tests.contract.remedies.tools import CANARY

@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
-from agent_otel.testing.servers.cohere import CohereServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall, tool_results
+from agent_otel.testing.servers.openai import (
+    CohereServer,
+    Json,
+    MistralServer,
+    OllamaServer,
+    OpenAIServer,
+    Reply,
+    ToolCall,
+    tool_results,
+)
 from tests.contract.suite import QUIET
 from tests.forks import agents
 

@@ -9,12 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.bedrock import BedrockServer
+from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.gemini import GeminiServer
-from agent_otel.testing.servers.mistral import MistralServer
-from agent_otel.testing.servers.ollama import OllamaServer
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall
 from tests.forks import agents
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 

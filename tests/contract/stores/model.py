@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from agent_otel.testing.servers.replies import ToolCall, text_of
+from agent_otel.messages.fields import text_of
+from agent_otel.testing.servers.replies import ToolCall
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.replies import Json, Reply

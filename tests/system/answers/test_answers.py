@@ -39,8 +39,8 @@ _STACKS = {
     "google_client,sync": ("google-genai", "gemini:GeminiServerWithIds"),
     "google_client,sync stream": ("google-genai", "gemini:GeminiServerWithIds"),
     "google_client,stream": ("google-genai", "gemini:GeminiServerWithIds"),
-    "bedrock_client,sync": ("bedrock", "bedrock:BedrockServer"),
-    "bedrock_client,sync stream": ("bedrock", "bedrock:BedrockServer"),
+    "bedrock_client,sync": ("bedrock", "anthropic:BedrockServer"),
+    "bedrock_client,sync stream": ("bedrock", "anthropic:BedrockServer"),
     "langchain,sync": ("langchain", "openai:OpenAIServer"),
     "langgraph,sync": ("langchain", "openai:OpenAIServer"),
     "langgraph,stream": ("langchain", "openai:OpenAIServer"),
@@ -48,10 +48,10 @@ _STACKS = {
     "pydantic_ai,stream": ("pydantic-ai", "openai:OpenAIServer"),
     "litellm_client,sync": ("litellm", "openai:OpenAIServer"),
     "litellm_client,sync stream": ("litellm", "anthropic:AnthropicServer"),
-    "mistral_client,sync": ("mistralai", "mistral:MistralServer"),
-    "mistral_client,stream": ("mistralai", "mistral:MistralServer"),
-    "ollama_client,sync": ("ollama", "ollama:OllamaServer"),
-    "ollama_client,stream": ("ollama", "ollama:OllamaServer"),
+    "mistral_client,sync": ("mistralai", "openai:MistralServer"),
+    "mistral_client,stream": ("mistralai", "openai:MistralServer"),
+    "ollama_client,sync": ("ollama", "openai:OllamaServer"),
+    "ollama_client,stream": ("ollama", "openai:OllamaServer"),
 }
 
 
@@ -170,8 +170,8 @@ def test_the_call_of_an_output_tool_is_an_answer(forks: Forks, agent: str) -> No
     ("agent", "name", "server"),
     [
         ("gemini", "google-genai", "gemini:GeminiServerWithIds"),
-        ("bedrock", "bedrock", "bedrock:BedrockServer"),
-        ("mistral", "mistralai", "mistral:MistralServer"),
+        ("bedrock", "bedrock", "anthropic:BedrockServer"),
+        ("mistral", "mistralai", "openai:MistralServer"),
     ],
 )
 @pytest.mark.shows("001.wrong_answer")

@@ -18,7 +18,7 @@ _SDKS = {
     "openai_conversation": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
     "gemini": ("google-genai", "gemini:GeminiServer"),
-    "bedrock": ("bedrock", "bedrock:BedrockServer"),
+    "bedrock": ("bedrock", "anthropic:BedrockServer"),
 }
 #: Bytes of the results, as a model got them first: an edit is 11 bytes, and 30 lines have 11.
 _DELIVERED = {

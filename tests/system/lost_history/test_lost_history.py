@@ -19,7 +19,7 @@ _SDKS = {
     "openai_responses": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
     "gemini": ("google-genai", "gemini:GeminiServer"),
-    "bedrock": ("bedrock", "bedrock:BedrockServer"),
+    "bedrock": ("bedrock", "anthropic:BedrockServer"),
     "langgraph": ("langchain", "openai:OpenAIServer"),
 }
 
