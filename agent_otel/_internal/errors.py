@@ -20,7 +20,7 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
 
 from agent_otel._internal.failures import arguments_of, class_name, classes_of, members_of, traceback_of
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 
 if TYPE_CHECKING:
     import re

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 
 _WORDS: Final = frozenset(
     """

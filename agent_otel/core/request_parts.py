@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 from agent_otel.core.plain import fields, is_dict, listed, text
 
 if TYPE_CHECKING:

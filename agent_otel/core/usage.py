@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import RECORD, shape_of
-from agent_otel._internal.patterns import pattern
 from agent_otel.core.plain import fields, given, listed, text
 
 if TYPE_CHECKING:

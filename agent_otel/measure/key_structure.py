@@ -12,8 +12,8 @@ from collections import deque
 from typing import Any, Final, TypeAlias
 
 from agent_otel._internal.errors import attempt
+from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, sole
-from agent_otel._internal.patterns import pattern
 from agent_otel.measure.breakdown.paths import ANY, fold
 from agent_otel.measure.size import block_text
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agent_otel import semconv
 from agent_otel._internal import env, errors
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:

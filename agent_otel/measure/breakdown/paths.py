@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 
 OTHER: Final = "_other"
 ANY: Final = "*"

@@ -12,8 +12,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import attempt
+from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields
-from agent_otel._internal.patterns import pattern
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation.paging import AROUND, CURSORS, PAGING, named
 

@@ -9,8 +9,8 @@ from typing import Any, Final, NamedTuple
 
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
+from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, shape_of
-from agent_otel._internal.patterns import pattern
 from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation import markers
 from agent_otel.measure.truncation.quoting import is_notice

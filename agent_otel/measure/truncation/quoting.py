@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from agent_otel._internal.patterns import pattern
+from agent_otel._internal.lazy import pattern
 
 if TYPE_CHECKING:
     import re
