@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import share, share_or_none
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB, share, share_or_none
 from dashboards import links
 from dashboards.forecast import room, turns_left
 from dashboards.frame import Frame, Row, glance

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import share_or_none
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB, share_or_none
 from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Row

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import share
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB, share
 from dashboards import carrying, links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (

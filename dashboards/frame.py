@@ -12,7 +12,7 @@ from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import dashboard as d
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import COMPONENT, JOB
+from agent_otel.alerts.promql import COMPONENT, JOB
 from agent_otel.semconv.types import HISTOGRAM, prometheus_label
 from dashboards.links import HEALTH, JAEGER, TEMPO, Link, keep_variables, to_dashboard
 from dashboards.panels import COUNT, NONE_IS_GOOD, PROMETHEUS, stat_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB
 from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Frame, Row, glance

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
-from agent_otel.alerts.payload_rules import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
-from agent_otel.alerts.promql import share
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB, share
+from agent_otel.alerts.rules import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.forecast import DIRECTION, PER_WORKFLOW, cap

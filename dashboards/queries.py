@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import share
-from agent_otel.alerts.rule_types import JOB
+from agent_otel.alerts.promql import JOB, share
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Row

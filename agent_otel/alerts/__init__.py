@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_otel.alerts import reference
-from agent_otel.alerts.rendering import FORMATS, MIMIR, OPERATOR, alerts, recordings, render, uses
-from agent_otel.alerts.rule_types import Alert, Options, Recording
-from agent_otel.alerts.thresholds import Kind, Thresholds
+from agent_otel.alerts.options import Kind, Options, Thresholds
+from agent_otel.alerts.promql import Recording
+from agent_otel.alerts.rendering import FORMATS, MIMIR, OPERATOR, alerts, page, recordings, render, uses
+from agent_otel.alerts.rules import Alert
 
 __all__ = [
     "ALERTS",
@@ -41,5 +41,5 @@ def files() -> dict[str, str]:
         "alerts/agent-otel.rules.no-keep-firing.yaml": render(options=Options(keep_firing_for=False)),
         "alerts/kubernetes/agent-otel.prometheusrule.yaml": render(form=OPERATOR),
         "alerts/mimir/agent-otel.rules.yaml": render(form=MIMIR),
-        "alerts/thresholds.md": reference.page(),
+        "alerts/thresholds.md": page(),
     }

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import semconv
-from agent_otel.alerts.rule_types import JOB, Recording
-from agent_otel.alerts.thresholds import seconds
+from agent_otel.alerts.options import seconds
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.alerts.rule_types import Options
-    from agent_otel.alerts.thresholds import Thresholds
+    from agent_otel.alerts.options import Options, Thresholds
     from agent_otel.semconv.types import Metric
 
+JOB: Final = "job"
+#: Label value that distinguishes our alerts from all others, for routes and silences.
+COMPONENT: Final = "agent_otel"
 LE: Final = "le"
 #: Time before a window in which a series is searched that the window may have begun with.
 MEMORY: Final = "1h"
@@ -125,6 +126,27 @@ def indented(expression: str) -> str:
 
 
 @dataclass(frozen=True)
+class Recording:
+    """A series that Prometheus computes once for alerts and panels; as text its name, for the expressions over it."""
+
+    record: str
+    expr: str
+    #: Recorded series that ``expr`` reads, and that stand before it.
+    reads: tuple[Recording, ...] = ()
+
+    def __str__(self) -> str:
+        return self.record
+
+
+def in_order(recordings: Iterable[Recording]) -> tuple[Recording, ...]:
+    """Return these recorded series and those that they read, each once and after those that it reads."""
+    found: dict[str, Recording] = {}
+    for recording in recordings:
+        found |= {source.record: source for source in (*in_order(recording.reads), recording)}
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
 class Selector:
     """A selector, and the labels that distinguish the series of one process; None for series of another program."""
 
@@ -136,29 +158,34 @@ class Selector:
 
 
 @dataclass(frozen=True)
+class Events:
+    """Events to count: those of a counter, or of a histogram's ``part``, with these labels and matchers."""
+
+    metric: Metric
+    by: tuple[str, ...] = (semconv.GEN_AI_TOOL_NAME,)
+    matchers: tuple[str, ...] = ()
+    #: Name in recorded series, by default that of the metric.
+    name: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True)
 class Query:
     """Builder of the selectors, expressions and recorded series of one export."""
 
     thresholds: Thresholds
     options: Options
 
-    def counter(self, metric: Metric, *matchers: str) -> Selector:
-        """Return a selector of a counter or a gauge."""
-        return Selector(self._select(metric.exposed_name, *matchers), metric.prometheus_labels)
-
-    def part(self, metric: Metric, part: str, *matchers: str) -> Selector:
-        """Return a selector of a part of a histogram: ``bucket``, ``sum`` or ``count``."""
+    def series(self, metric: Metric, *matchers: str, part: str = "") -> Selector:
+        """Return a selector of a metric, or of a histogram's ``bucket``, ``sum`` or ``count``."""
         labels = metric.prometheus_labels
-        own = (*labels, LE) if part == "bucket" else labels
-        return Selector(self._select(f"{metric.exposed_name}_{part}", *matchers), own)
+        text = self.select(f"{metric.exposed_name}_{part}" if part else metric.exposed_name, *matchers).text
+        return Selector(text, (*labels, LE) if part == "bucket" else labels)
 
     def select(self, series: str, *matchers: str) -> Selector:
         """Return a selector of another program's series with these matchers and those of the export."""
-        return Selector(self._select(series, *matchers))
-
-    def _select(self, series: str, *matchers: str) -> str:
         own = self.options.matchers.rstrip(", ")
-        return selector(series, (*matchers, own) if own else matchers)
+        return Selector(selector(series, (*matchers, own) if own else matchers))
 
     def labels(self, *attributes: str) -> tuple[str, ...]:
         """Return the labels to group by: the job, the export's labels, and these."""
@@ -173,17 +200,21 @@ class Query:
         memory = self.thresholds.counter_memory
         if counter.own is None:
             return gained(str(counter), window, memory)
-        process = Process(str(self.counter(semconv.PROCESS_START)), seconds(window), counter.own)
+        process = Process(str(self.series(semconv.PROCESS_START)), seconds(window), counter.own)
         return gained(str(counter), window, memory, process)
 
-    def events(self, name: str, counter: Selector, window: str, *attributes: str) -> Recording:
-        """Record the number of events of a counter in a window, by these attributes."""
-        summed = total(self.labels(*attributes), self.gained(counter, window))
-        return Recording(self.record(name, f"increase{window}", *attributes), summed)
+    def count(self, events: Events, window: str) -> Recording:
+        """Record the number of events in a window."""
+        name = events.name or events.metric.exposed_name.removesuffix("_total")
+        counter = self.series(events.metric, *events.matchers, part=events.part)
+        summed = total(self.labels(*events.by), self.gained(counter, window))
+        return Recording(self.record(name, f"increase{window}", *events.by), summed)
 
-    def counted(self, metric: Metric, window: str, *attributes: str) -> Recording:
-        """Record the number of all events of a counter, under the counter's own name."""
-        return self.events(metric.exposed_name.removesuffix("_total"), self.counter(metric), window, *attributes)
+    def share(self, events: Events, every: Events, window: str, *, or_none: bool = False) -> Recording:
+        """Record the share of events among all in a window; ``or_none`` records 0 where there is no such event."""
+        part, whole = self.count(events, window), self.count(every, window)
+        name = part.record.removesuffix(f"increase{window}") + f"ratio{window}"
+        return Recording(name, (share_or_none if or_none else share)(part, whole), (part, whole))
 
     def fullest(self, name: str, bucket: Selector, window: str, *attributes: str) -> Recording:
         """Record the upper bound of the highest bucket with observations; no series without any."""

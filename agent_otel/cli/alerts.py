@@ -13,7 +13,7 @@ import click
 import yaml
 
 from agent_otel import alerts as alerting
-from agent_otel.alerts.thresholds import Thresholds
+from agent_otel.alerts import Thresholds
 from agent_otel.cli import checking, console, exporting, server_options
 from agent_otel.cli.prometheus import Prometheus
 from agent_otel.cli.render_options import rendering_options

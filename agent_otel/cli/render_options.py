@@ -12,7 +12,7 @@ import yaml
 
 from agent_otel import alerts
 from agent_otel.alerts import Options, Thresholds
-from agent_otel.alerts.rule_types import RUNBOOK
+from agent_otel.alerts.options import RUNBOOK
 from agent_otel.cli import shipped
 from agent_otel.cli.console import Failure
 

@@ -15,7 +15,7 @@ from opentelemetry.trace import SpanContext, TraceFlags
 
 from agent_otel import semconv
 from agent_otel.alerts import ALERTS
-from agent_otel.alerts import payload_rules as alerting
+from agent_otel.alerts import rules as alerting
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.telemetry.sinks.base import Exemplar
 from tests.rows import each_row

@@ -18,8 +18,9 @@ import pytest
 import yaml
 
 from agent_otel import alerts, semconv
-from agent_otel.alerts import ALERTS, RECORDINGS, Alert, Options, Recording, Thresholds, payload_rules, telemetry_rules
-from agent_otel.alerts.rule_types import in_order
+from agent_otel.alerts import ALERTS, RECORDINGS, Alert, Options, Recording, Thresholds
+from agent_otel.alerts import rules as rule_data
+from agent_otel.alerts.promql import in_order
 from agent_otel.remedies.claim_check import keys
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.settings import Settings
@@ -49,8 +50,8 @@ _runbooks = each_row("path", RUNBOOKS, ids=lambda path: path.stem)
 
 # What other programs emit: daprd, and Prometheus itself.
 _FOREIGN = {
-    payload_rules.DAPR_WORKFLOW: payload_rules.DAPR_LABELS[:3],
-    payload_rules.DAPR_ACTIVITY: payload_rules.DAPR_LABELS,
+    rule_data.DAPR_WORKFLOW: rule_data.DAPR_LABELS[:3],
+    rule_data.DAPR_ACTIVITY: rule_data.DAPR_LABELS,
     "up": (),
 }
 
@@ -184,9 +185,7 @@ def test_a_group_is_one_that_mimir_takes_and_reads_what_it_has_recorded() -> Non
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
     # A result above the maximum is not stored, as configured: no failure of the store.
-    assert {"ok", "too_large", *telemetry_rules.STORE_FAILS, *telemetry_rules.NOT_RESOLVED} == set(
-        typing.get_args(keys.Result)
-    )
+    assert {"ok", "too_large", *rule_data.STORE_FAILS, *rule_data.NOT_RESOLVED} == set(typing.get_args(keys.Result))
 
 
 @_suites

@@ -1,11 +1,12 @@
-"""Thresholds and windows of the alerts: the meaning and the valid values of each."""
+"""Thresholds, windows and options of the rules: their meaning, their defaults and their valid values."""
 
 from __future__ import annotations
 
 import difflib
 import re
+import string
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel.semconv.types import UTILIZATION_BUCKETS
 
@@ -16,79 +17,52 @@ if TYPE_CHECKING:
 _DURATION = re.compile(r"(?:\d+y)?(?:\d+w)?(?:\d+d)?(?:\d+h)?(?:\d+m)?(?:\d+s)?(?:\d+ms)?")
 _SECONDS = {"y": 31_536_000, "w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(|KiB|MiB)")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*(KiB|MiB|)")
 _UNITS = {"": 1, "KiB": 1024, "MiB": 1024 * 1024}
 
 
-@dataclass(frozen=True)
-class Kind:
-    """The unit of a threshold and the function that parses its value; its ValueError names the expected form."""
+class Kind(NamedTuple):
+    """The unit of a threshold, the form of its text, its type, its valid values, and both in words."""
 
     unit: str
-    read: Callable[[str], Any]
+    form: re.Pattern[str]
+    convert: Callable[[str], Any]
+    is_valid: Callable[[Any], bool]
+    expected: str
+
+    def read(self, text: str) -> Any:
+        """Return the value of a text; ValueError names the expected form."""
+        value = self.convert(text) if self.form.fullmatch(text) else None
+        if value is None or not self.is_valid(value):
+            raise ValueError(self.expected)
+        return value
 
 
-def _duration(text: str) -> str:
-    if not _DURATION.fullmatch(text) or not any(digit in text for digit in "123456789"):
-        raise ValueError("a duration above 0 as Prometheus writes it, such as 15m, 1h30m or 1w")
-    return text
-
-
-def _wait(text: str) -> str:
-    if not text or not _DURATION.fullmatch(text):
-        raise ValueError("a duration as Prometheus writes it, such as 10m, or 0s")
-    return text
-
-
-def _ratio(text: str) -> float:
-    if not _NUMBER.fullmatch(text) or not 0 < float(text) <= 1:
-        raise ValueError("a ratio above 0 and not above 1, such as 0.2")
-    return float(text)
-
-
-def _utilization(text: str) -> float:
-    # A histogram has no more resolution than its buckets: Prometheus would silently round any other number up to one.
-    bounds = [bound for bound in UTILIZATION_BUCKETS if bound < 1]
-    if not _NUMBER.fullmatch(text) or float(text) not in bounds:
-        raise ValueError(f"one of {', '.join(f'{bound:g}' for bound in bounds)}")
-    return float(text)
-
-
-def _dapr_ratio(text: str) -> float:
-    # The buckets of daprd 1.18 below 1.
-    bounds = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-    if not _NUMBER.fullmatch(text) or float(text) not in bounds:
-        raise ValueError(f"one of {', '.join(f'{bound:g}' for bound in bounds)}")
-    return float(text)
-
-
-def _factor(text: str) -> float:
-    if not _NUMBER.fullmatch(text) or not float(text) > 1:
-        raise ValueError("a factor above 1, such as 4")
-    return float(text)
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError("a whole number from 1 up")
-    return int(text)
+def _one_of(*bounds: float) -> Kind:
+    """Return the kind of a ratio that is compared with buckets: Prometheus would round any other number up to one."""
+    return Kind("ratio", _NUMBER, float, bounds.__contains__, f"one of {', '.join(f'{bound:g}' for bound in bounds)}")
 
 
 def _bytes(text: str) -> int:
-    match = _SIZE.fullmatch(text)
-    if match is None:
-        raise ValueError("a size such as 16000, 32KiB or 2MiB")
-    return int(float(match[1]) * _UNITS[match[2]])
+    number, unit = re.findall(_SIZE, text)[0]
+    return int(float(number) * _UNITS[unit])
 
 
-DURATION = Kind("duration", _duration)
-WAIT = Kind("duration", _wait)
-RATIO = Kind("ratio", _ratio)
-UTILIZATION = Kind("ratio", _utilization)
-DAPR_RATIO = Kind("ratio", _dapr_ratio)
-FACTOR = Kind("factor", _factor)
-COUNT = Kind("count", _count)
-BYTES = Kind("bytes", _bytes)
+DURATION = Kind(
+    "duration",
+    _DURATION,
+    str,
+    lambda text: any(digit in text for digit in "123456789"),
+    "a duration above 0 as Prometheus writes it, such as 15m, 1h30m or 1w",
+)
+WAIT = Kind("duration", _DURATION, str, bool, "a duration as Prometheus writes it, such as 10m, or 0s")
+RATIO = Kind("ratio", _NUMBER, float, lambda value: 0 < value <= 1, "a ratio above 0 and not above 1, such as 0.2")
+UTILIZATION = _one_of(*(bound for bound in UTILIZATION_BUCKETS if bound < 1))
+#: The buckets of daprd 1.18 below 1.
+DAPR_RATIO = _one_of(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+FACTOR = Kind("factor", _NUMBER, float, lambda value: value > 1, "a factor above 1, such as 4")
+COUNT = Kind("count", re.compile(r"\d+"), int, lambda value: value >= 1, "a whole number from 1 up")
+BYTES = Kind("bytes", _SIZE, _bytes, lambda _: True, "a size such as 16000, 32KiB or 2MiB")
 
 
 def _threshold(kind: Kind, default: Any, meaning: str) -> Any:
@@ -236,3 +210,63 @@ class Thresholds:
 def seconds(duration: str) -> float:
     """Return the seconds of a duration that `Thresholds` has accepted."""
     return sum(int(number) * _SECONDS[unit] for number, unit in re.findall(r"(\d+)([a-z]+)", duration))
+
+
+#: Path of a runbook, relative to the folder that holds ``alerts``.
+RUNBOOK = "alerts/runbooks/{alert}.md"
+
+_MATCHER = r'\s*[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
+_SELECTOR = re.compile(rf"{_MATCHER}(?:,{_MATCHER})*,?\s*")
+_LABEL = re.compile(r"[a-zA-Z_]\w*")
+_OURS = ("alertname", "component", "severity")
+
+
+@dataclass(frozen=True)
+class Options:
+    """Options for writing rules; ValueError for a value that a rule file cannot hold."""
+
+    #: Set to False for rulers that reject the field, such as Prometheus before 2.42 and vmalert before 1.92.
+    keep_firing_for: bool = True
+    #: Pattern of the annotation ``runbook_url``; ``{alert}`` stands for the alert's name.
+    runbook_url: str = RUNBOOK
+    #: Address of Grafana, the prefix of ``/d/agent-otel-…`` in links to dashboards. Links are relative when it is
+    #: empty.
+    dashboard_url: str = ""
+    #: Labels that are added to every alert: ``{"team": "agents"}``.
+    labels: Mapping[str, str] = field(default_factory=dict)
+    #: Severities of alerts that differ from the shipped ones: ``{"AgentToolResultTooLarge": "critical"}``.
+    severities: Mapping[str, str] = field(default_factory=dict)
+    #: Matchers that are added to every selector: ``namespace="prod"``.
+    selector: str = ""
+    #: Labels to group by besides ``job``, such as ``("cluster", "namespace")``. Alerts and recorded series carry them.
+    by: tuple[str, ...] = ()
+    #: ``metadata`` of a PrometheusRule. An operator's ``ruleSelector`` selects by its labels.
+    name: str = "agent-otel"
+    namespace: str = ""
+    metadata_labels: Mapping[str, str] = field(default_factory=lambda: {"app.kubernetes.io/name": "agent-otel"})
+
+    def __post_init__(self) -> None:
+        if self.matchers and not _SELECTOR.fullmatch(self.matchers):
+            raise ValueError(f'selector: {self.selector!r} is not matchers such as namespace="prod",cluster=~"eu-.*"')
+        for name in (*self.labels, *self.by):
+            if not _LABEL.fullmatch(name):
+                raise ValueError(f"{name!r} is not a name of a label")
+        for name in self.labels:
+            if name in _OURS:
+                hint = "; use --severity AlertName=critical" if name == "severity" else ""
+                raise ValueError(f"labels: {name!r} is set by the rules themselves{hint}")
+        for name, severity in self.severities.items():
+            if not severity or not severity.isprintable() or {"{", "}"} & {*severity}:
+                raise ValueError(f"severities: {severity!r} of {name} is not a value such as critical")
+        try:
+            names = {name for _, name, _, _ in string.Formatter().parse(self.runbook_url) if name is not None}
+        except ValueError:
+            names = {""}
+        if not names <= {"alert"}:
+            raise ValueError(f"runbook_url: {self.runbook_url!r} may hold {{alert}} and no other braces")
+
+    @property
+    def matchers(self) -> str:
+        """Return the selector without surrounding braces."""
+        text = self.selector.strip()
+        return text[1:-1].strip() if text.startswith("{") and text.endswith("}") else text
