@@ -13,7 +13,7 @@ from agent_otel.alerts.promql import COMPONENT, Query, Recording, in_order
 from agent_otel.alerts.rules import GROUPS, Alert, Group
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 #: Formats: plain rule files, ``PrometheusRule``, and files for ``mimirtool rules load``.
 PROMETHEUS: Final = "prometheus"
@@ -57,7 +57,8 @@ def uses() -> dict[str, tuple[str, ...]]:
     """Return, for each threshold, the alerts that use it, and the recorded series that no alert reads."""
     found: dict[str, tuple[str, ...]] = {item.name: () for item in fields(Thresholds)}
     for group in GROUPS.values():
-        for make in (*group.recordings, *(rule.alert for rule in group.rules)):
+        makers: list[Callable[[Query], Alert | Recording]] = [*group.recordings, *(rule.alert for rule in group.rules)]
+        for make in makers:
             noticing = _Noticing()
             made = make(Query(cast("Thresholds", noticing), Options()))
             for name in noticing.read:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from collections import Counter
 from contextlib import closing
-from dataclasses import fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import yaml
 
 from agent_otel import alerts as alerting
-from agent_otel.alerts import Thresholds
-from agent_otel.cli import checking, console, exporting, server_options
-from agent_otel.cli.prometheus import Prometheus
-from agent_otel.cli.render_options import rendering_options
+from agent_otel import semconv
+from agent_otel.alerts import Options, Thresholds
+from agent_otel.alerts.options import RUNBOOK
+from agent_otel.cli import console, files, prometheus
+from agent_otel.cli.console import Failure
+from agent_otel.cli.prometheus import LABEL_NAMES, METRIC_NAMES, Prometheus
+from agent_otel.semconv.types import HISTOGRAM, prometheus_label
 
 if TYPE_CHECKING:
-    from agent_otel.cli.checking import Report
-    from agent_otel.cli.render_options import Rendering
+    from collections.abc import Callable, Mapping, Sequence
+
+    from agent_otel.semconv.types import Metric
+
+    _Rule = Mapping[str, Any]
 
 #: Format -> the name of its file.
 _FILES: Final = {
@@ -36,65 +44,184 @@ _NO_LINKS: Final = (
 _USERS: Final = 3
 
 
-@click.group("alerts", cls=console.Group)
-def command() -> None:
+# --- options for writing rules: on the command line, in a file, or both --------------------------------------------
+
+_Command = TypeVar("_Command", bound="Callable[..., Any]")
+_OPTIONS: Final = tuple(item.name for item in fields(Options))
+#: Names that a file of ``--config`` may hold.
+_KEYS: Final = ("thresholds", *_OPTIONS)
+_PARAMETERS: Final = (
+    click.option("--set", "set_", multiple=True, metavar="NAME=VALUE", help="A threshold or window; "
+                 "`agent-otel alerts thresholds` has them all. May be given again."),
+    click.option("--config", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="FILE",
+                 help="YAML with these options, `thresholds` among them; the command line goes before it."),
+    click.option("--runbook-url", metavar="PATTERN", help="Where runbooks are; {alert} stands for the alert's name. "
+                 "Without it alerts have a short form of their runbooks."),
+    click.option("--dashboard-url", metavar="URL", help="Where Grafana is, for links in the alerts."),
+    click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label that every alert gets."),
+    click.option("--severity", "severities", multiple=True, metavar="ALERT=SEVERITY", help="The severity of an alert, "
+                 "such as AgentToolResultTooLarge=critical. May be given again."),
+    click.option("--selector", metavar="MATCHERS", help="Matchers for every series, such as 'namespace=\"prod\"'."),
+    click.option("--by", multiple=True, metavar="LABEL", help="A label to group by besides job, such as cluster."),
+    click.option("--no-keep-firing", is_flag=True, help="For Prometheus before 2.42 and vmalert before 1.94."),
+)  # fmt: skip
+_GIVEN: Final = ("set_", "runbook_url", "dashboard_url", "labels", "severities", "selector", "by", "no_keep_firing")
+
+
+@dataclass(frozen=True)
+class Rendering:
+    """The thresholds and options of one export."""
+
+    thresholds: Thresholds
+    options: Options
+
+    @property
+    def has_links(self) -> bool:
+        """True when the user gave the address of the runbooks; they have no public address by default."""
+        return self.options.runbook_url != RUNBOOK
+
+    def text(self, form: str) -> str:
+        """Return the rules as a file of this format; alerts without a runbook link hold its short form."""
+        return alerting.render(self.thresholds, self.options, form, {} if self.has_links else files.runbooks())
+
+    def groups(self) -> list[dict[str, Any]]:
+        """Return the groups of the rule file."""
+        groups: list[dict[str, Any]] = yaml.safe_load(self.text("prometheus"))["groups"]
+        return groups
+
+
+def _rendering_options(command: _Command) -> _Command:
+    """Add the options of a rendering to a command, which receives a `Rendering` as ``rendering``."""
+
+    @functools.wraps(command)
+    def with_rendering(*, config: Path | None, **given: Any) -> Any:
+        chosen = {name: given.pop(name) for name in _GIVEN}
+        return command(rendering=_rendering(config, chosen), **given)
+
+    for option in reversed(_PARAMETERS):
+        option(with_rendering)
+    return with_rendering  # type: ignore[return-value] # click passes its arguments
+
+
+def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
+    said = _read(config) if config else {}
+    thresholds = {**_mapping(said, "thresholds"), **prometheus.pairs(given["set_"], "--set")}
+    chosen = {name: _read_option(said, name) for name in _OPTIONS if name in said}
+    chosen |= {name: given[name] for name in ("runbook_url", "dashboard_url", "selector", "by") if given[name]}
+    for name, option in (("labels", "--label"), ("severities", "--severity")):
+        if given[name]:
+            chosen[name] = {**chosen.get(name, {}), **prometheus.pairs(given[name], option)}
+    if given["no_keep_firing"]:
+        chosen["keep_firing_for"] = False
+    try:
+        rendering = Rendering(Thresholds.parse(thresholds), Options(**chosen))
+        alerting.alerts(rendering.thresholds, rendering.options)
+    except ValueError as error:
+        raise Failure(str(error)) from None
+    return rendering
+
+
+def _read(config: Path) -> dict[str, Any]:
+    try:
+        said = yaml.safe_load(config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise Failure(f"{config} cannot be read: {' '.join(str(error).split())}") from None
+    if said is None:
+        return {}
+    if not isinstance(said, dict):
+        raise Failure(f"{config} holds no names with values; there may be {', '.join(_KEYS)}")
+    unknown = sorted(str(key) for key in said if key not in _KEYS)
+    if unknown:
+        raise Failure(f"{config}: {', '.join(unknown)} is none of {', '.join(_KEYS)}")
+    return said
+
+
+def _read_option(said: Mapping[str, Any], name: str) -> Any:
+    """Return the value of one of the fields of Options, in its type."""
+    value = said[name]
+    if name in {"labels", "severities", "metadata_labels"}:
+        return {str(key): str(text) for key, text in _mapping(said, name).items()}
+    if name == "by":
+        return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
+    kind, expected = (bool, "neither true nor false") if name == "keep_firing_for" else (str, "no text")
+    if not isinstance(value, kind):
+        raise Failure(f"{name}: {value!r} is {expected}")
+    return value
+
+
+def _mapping(said: Mapping[str, Any], name: str) -> dict[str, Any]:
+    value = said.get(name) or {}
+    if not isinstance(value, dict):
+        raise Failure(f"{name}: {value!r} is no name: value")
+    return value
+
+
+# --- the commands --------------------------------------------------------------------------------------------------
+
+
+@click.group(cls=console.Group)
+def alerts() -> None:
     """Rules for Prometheus, and whether they work there."""
 
 
-@command.command("list")
-@rendering_options
+@alerts.command("list")
+@_rendering_options
 @console.json_option
 def list_(rendering: Rendering, *, is_json: bool) -> None:
     """Show the alerts there are, and the series that are recorded for them."""
-    rules = [rule for group in _groups(rendering) for rule in group["rules"]]
+    rules = [rule for group in rendering.groups() for rule in group["rules"]]
     if is_json:
         console.as_json(rules)
         return
-    alerts = [
-        (rule["alert"], rule["labels"]["severity"], rule.get("for", ""), _plain(rule["annotations"]["summary"]))
+    rows = [
+        (
+            rule["alert"],
+            rule["labels"]["severity"],
+            rule.get("for", ""),
+            re.sub(r"\{\{ \$labels\.(\w+) \}\}", r"<\1>", rule["annotations"]["summary"]),
+        )
         for rule in rules
         if "alert" in rule
     ]
-    console.table(("alert", "severity", "for", "summary"), alerts)
+    console.table(("alert", "severity", "for", "summary"), rows)
     console.say("")
     console.table(("recorded",), [(rule["record"],) for rule in rules if "record" in rule])
 
 
-@command.command()
+@alerts.command()
 @console.json_option
 def thresholds(*, is_json: bool) -> None:
     """Show what --set takes: every threshold and window, its default, and what it is."""
     users = alerting.uses()
-    if is_json:
-        data = [(item.name, item.default, item.metadata["meaning"], users[item.name]) for item in fields(Thresholds)]
-        console.rows_as_json(("name", "default", "meaning", "alerts"), data)
-        return
-    rows = [
-        (item.name, str(item.default), item.metadata["meaning"], _few(users[item.name])) for item in fields(Thresholds)
-    ]
-    console.table(("name", "default", "meaning", "of"), rows)
+    shown = users if is_json else {name: _few(own) for name, own in users.items()}
+    rows = [(item.name, item.default, item.metadata["meaning"], shown[item.name]) for item in fields(Thresholds)]
+    console.table(("name", "default", "meaning", "alerts" if is_json else "of"), rows, is_json=is_json)
 
 
-@command.command()
+def _few(names: tuple[str, ...]) -> str:
+    return ", ".join(names[:_USERS]) + (f" and {len(names) - _USERS} more" if len(names) > _USERS else "")
+
+
+@alerts.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FILES)), default="prometheus", show_default=True,
               help="A rule file, also vmalert's; a PrometheusRule of the operator; or mimirtool's file.")  # fmt: skip
-@rendering_options
+@_rendering_options
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
 @console.json_option
 def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is_json: bool) -> None:
     """Write the rules into a folder. Its other files are left alone."""
-    exporting.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite, is_json=is_json)
+    files.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite, is_json=is_json)
     if not rendering.has_links:
         click.echo(_NO_LINKS, err=True)
 
 
-@command.command()
-@server_options.url
+@alerts.command()
+@prometheus.url_option
 @click.option("--rules-url", metavar="URL", help="Where its rules are, if that is another server, such as vmalert.")
-@server_options.headers
+@prometheus.header_option
 @click.option("--since", default="1d", show_default=True, metavar="DURATION", help="How old a metric may be.")
-@rendering_options
+@_rendering_options
 @click.option("--json", "as_json", is_flag=True, help="Write the report as JSON.")
 def check(  # noqa: PLR0913, PLR0917 - one for each option
     url: str,
@@ -109,28 +236,16 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Give the options that the rules were exported with. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when something does not work.
     """
-    seconds, sent = server_options.duration(since), server_options.sent(headers)
+    seconds, sent = prometheus.seconds_since(since), prometheus.sent(headers)
+    shipped = [rule for group in rendering.groups() for rule in group["rules"]]
     with closing(Prometheus(url, sent)) as store, closing(Prometheus(rules_url or url, sent)) as ruler:
-        report = checking.check(store, ruler, checking.rules_of(_groups(rendering)), seconds)
+        report = _checked(store, ruler, shipped, seconds)
     if as_json:
         click.echo(json.dumps(report.as_json(), indent=2))
     else:
         _show(report)
-    if not report.ok:
+    if report.problems:
         raise click.exceptions.Exit(1)
-
-
-def _groups(rendering: Rendering) -> list[dict[str, Any]]:
-    groups: list[dict[str, Any]] = yaml.safe_load(rendering.text("prometheus"))["groups"]
-    return groups
-
-
-def _plain(template: str) -> str:
-    return re.sub(r"\{\{ \$labels\.(\w+) \}\}", r"<\1>", template)
-
-
-def _few(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_USERS]) + (f" and {len(names) - _USERS} more" if len(names) > _USERS else "")
 
 
 def _show(report: Report) -> None:
@@ -154,14 +269,221 @@ def _show(report: Report) -> None:
 
 def _show_metrics(report: Report, group: str) -> None:
     metrics = [metric for metric in report.metrics if metric.group == group]
-    there = [metric for metric in metrics if metric.state == checking.PRESENT]
-    if not there and all(metric.state == checking.MISSING for metric in metrics):
+    present = sum(metric.state == PRESENT for metric in metrics)
+    unseen = [metric.name for metric in metrics if metric.state == MISSING]
+    if len(unseen) == len(metrics):
         console.say(f"Metrics, {group}: none of {len(metrics)}; {metrics[0].detail}")
         return
-    unseen = [metric.name for metric in metrics if metric.state == checking.MISSING]
     console.say(
-        f"Metrics, {group}: {len(there)} of {len(metrics)}" + (f"; not seen: {', '.join(unseen)}" if unseen else "")
+        f"Metrics, {group}: {present} of {len(metrics)}" + (f"; not seen: {', '.join(unseen)}" if unseen else "")
     )
     for metric in metrics:
-        if metric.state in {checking.WRONG_LABELS, checking.NO_BUCKETS}:
+        if metric.state in {WRONG_LABELS, NO_BUCKETS}:
             console.say(f"  {metric.name}: {metric.detail}")
+
+
+# --- whether a Prometheus has the rules and metrics in the shipped form ---------------------------------------------
+
+OK: Final = "ok"
+MISSING: Final = "missing"
+CHANGED: Final = "changed"
+FAILING: Final = "failing"
+PRESENT: Final = "present"
+WRONG_LABELS: Final = "wrong labels"
+NO_BUCKETS: Final = "no buckets"
+
+#: Second part of a metric's name -> the group that shows it, and the event that creates the metric.
+_GROUPS: Final = {
+    "tool": ("tools", "a tool call"),
+    "execute_tool": ("tools", "a tool call"),
+    "model": ("model requests", "a request through a model's SDK"),
+    "execution": ("executions", "a finished execution"),
+    "workflow": ("payloads", "a durable runtime"),
+    "claim_check": ("remedies", "a remedy that is switched on"),
+    "context": ("remedies", "a remedy that is switched on"),
+    "limits": ("remedies", "a remedy that is switched on"),
+}
+_ITSELF: Final = ("agent_otel itself", "a tool call")
+#: Labels that may be empty on every series; Prometheus treats an empty label as absent.
+_MAY_BE_EMPTY: Final = frozenset({
+    semconv.AGENT_NAME, semconv.WORKFLOW_NAME, semconv.ACTIVITY, semconv.ERROR_TYPE, semconv.VERSION,
+    semconv.TARGET, semconv.SCALES_TO_ZERO,
+})  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RuleFound:
+    """The state of one shipped rule in the ruler."""
+
+    name: str
+    state: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class MetricFound:
+    """The state of one of this package's metrics in the store."""
+
+    name: str
+    state: str
+    group: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Alert:
+    """A pending or firing alert of this package."""
+
+    name: str
+    state: str
+    labels: dict[str, str]
+    since: str
+    summary: str
+
+
+@dataclass
+class Report:
+    """The result of a check; ``problems`` lists what does not work."""
+
+    server: str
+    version: str
+    url: str
+    rules: list[RuleFound] = field(default_factory=list)
+    metrics: list[MetricFound] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report as a dictionary for JSON."""
+        return {"ok": not self.problems, **asdict(self)}
+
+
+def _checked(store: Prometheus, ruler: Prometheus, shipped: Sequence[_Rule], seconds: float) -> Report:
+    """Query a store for metrics of the last ``seconds`` and a ruler for the shipped rules; often both are one server.
+
+    A shipped rule is a dictionary as in a rule file.
+    """
+    store.check()
+    name, version = store.version()
+    report = Report(name, version, store.url)
+    _check_rules(report, ruler, shipped)
+    _check_metrics(report, store, seconds)
+    return report
+
+
+def _check_rules(report: Report, ruler: Prometheus, shipped: Sequence[_Rule]) -> None:
+    loaded = ruler.rules()
+    wanted = Counter(map(_identity, shipped))
+    for rule in shipped:
+        named = [one for one in loaded if (one.get("name"), one.get("type") == "alerting") == _identity(rule)]
+        report.rules.append(_rule_found(ruler, rule, named, times=wanted[_identity(rule)]))
+    states = Counter(found.state for found in report.rules)
+    if shipped and states[MISSING] == len(shipped):
+        of_vmalert = ": VictoriaMetrics has none of its own, give vmalert's address as --rules-url"
+        where = of_vmalert if report.server.startswith("Vict") else ""
+        report.problems.append(f"none of the {len(shipped)} rules is loaded{where}")
+    elif states[MISSING]:
+        report.problems.append(f"{states[MISSING]} of the {len(shipped)} rules are not loaded")
+    if states[FAILING]:
+        report.problems.append(f"{states[FAILING]} rules fail when they are evaluated")
+    names = {rule["alert"] for rule in shipped if "alert" in rule}
+    report.alerts += [
+        _alert(one, alert) for one in loaded if one.get("name") in names for alert in one.get("alerts") or []
+    ]
+
+
+def _identity(rule: _Rule) -> tuple[str, bool]:
+    """Return the name of a shipped rule, and whether it is an alert."""
+    return rule.get("alert") or rule["record"], "alert" in rule
+
+
+def _rule_found(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], *, times: int) -> RuleFound:
+    name, _ = _identity(rule)
+    if not named:
+        return RuleFound(name, MISSING)
+    failing = [str(one.get("lastError") or "") for one in named if one.get("health") == "err"]
+    if failing:
+        return RuleFound(name, FAILING, failing[0][:300])
+    apart = [_differences(ruler, rule, one) for one in named]
+    if all(apart):
+        return RuleFound(name, CHANGED, min(apart, key=len))
+    more = f"loaded {len(named)} times" if len(named) > times else ""
+    waits = "not evaluated yet" if any(one.get("health") == "unknown" for one in named) else ""
+    return RuleFound(name, OK, ", ".join(text for text in (more, waits) if text))
+
+
+def _differences(ruler: Prometheus, rule: _Rule, loaded: _Rule) -> str:
+    told = []
+    if not _same(ruler, rule["expr"], str(loaded.get("query") or "")):
+        told.append("its expression")
+    waits, wanted = float(loaded.get("duration") or 0), prometheus.seconds_of(rule.get("for") or "0s")
+    if "alert" in rule and waits != wanted:
+        told.append(f"for: {waits:.0f} s instead of {wanted:.0f} s")
+    severity, shipped = (str((one.get("labels") or {}).get("severity") or "") for one in (loaded, rule))
+    if severity != shipped:
+        told.append(f"severity: {severity or 'none'} instead of {shipped or 'none'}")
+    return ", ".join(told)
+
+
+def _same(ruler: Prometheus, ours: str, theirs: str) -> bool:
+    """Return True when two expressions differ in layout only; Prometheus formats the expressions that it loads."""
+    if _squeezed(ours) == _squeezed(theirs):
+        return True
+    formatted = ruler.formatted(ours)
+    return formatted is not None and formatted == ruler.formatted(theirs)
+
+
+def _squeezed(expression: str) -> str:
+    """Return the expression without comments and blanks, except in quotes."""
+    parts = re.findall(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|`[^`]*`|#[^\n]*|\s+|[^"\'`#\s]+', expression)
+    return "".join(part for part in parts if not part.isspace() and not part.startswith("#"))
+
+
+def _alert(rule: _Rule, alert: _Rule) -> Alert:
+    labels = {key: str(value) for key, value in (alert.get("labels") or {}).items() if key != "alertname"}
+    summary = str((alert.get("annotations") or {}).get("summary") or "")
+    return Alert(str(rule["name"]), str(alert.get("state") or ""), labels, str(alert.get("activeAt") or ""), summary)
+
+
+def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
+    first = sorted({metric.name.split(".")[0] for metric in semconv.METRICS.values()})
+    names = store.names(METRIC_NAMES, f'{{__name__=~"({"|".join(first)})[._].+"}}', seconds)
+    untranslated = sorted(name for name in names if name.startswith(tuple(semconv.METRICS)))
+    report.metrics += [_metric_found(store, metric, names, seconds) for metric in semconv.METRICS.values()]
+    wrong, native = (
+        [found for found in report.metrics if found.state == state] for state in (WRONG_LABELS, NO_BUCKETS)
+    )
+    if untranslated:
+        report.problems.append(
+            f"{len(untranslated)} metrics came by OTLP with dots in their names, such as {untranslated[0]}; dashboards "
+            "and rules want underscores and units: translation_strategy UnderscoreEscapingWithSuffixes of Prometheus, "
+            "-opentelemetry.usePrometheusNaming of VictoriaMetrics"
+        )
+    elif not any(found.state != MISSING for found in report.metrics):
+        report.problems.append("there is no metric of agent_otel: is the agent scraped, and has it called a tool?")
+    if wrong:
+        example = f"{wrong[0].name} has {wrong[0].detail}"
+        report.problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
+    if native:
+        report.problems.append(
+            f"{len(native)} histograms have no classic buckets, such as {native[0].name}; dashboards and rules read "
+            "these: scrape with always_scrape_classic_histograms and without convert_classic_histograms_to_nhcb, push "
+            "without OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, and drop no series by its name"
+        )
+
+
+def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> MetricFound:
+    group, needs = _GROUPS.get(metric.name.split(".")[1], _ITSELF)
+    exposed = metric.exposed_name
+    # A native histogram is stored under the metric's name, without ``_count`` and other parts.
+    there = [name for name in (f"{exposed}_count", exposed) if name in names]
+    if not there:
+        return MetricFound(exposed, MISSING, group, f"needs {needs}")
+    labels = store.names(LABEL_NAMES, f'{{__name__="{there[0]}"}}', seconds)
+    always = (prometheus_label(label) for label in metric.labels if label not in _MAY_BE_EMPTY)
+    lacks = sorted(label for label in always if label not in labels)
+    if lacks:
+        return MetricFound(exposed, WRONG_LABELS, group, f"no {', '.join(lacks)}")
+    if metric.kind == HISTOGRAM and f"{exposed}_bucket" not in names:
+        return MetricFound(exposed, NO_BUCKETS, group, "no classic buckets")
+    return MetricFound(exposed, PRESENT, group)

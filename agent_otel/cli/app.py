@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import pkgutil
 from typing import Final
 
 import click
@@ -12,22 +12,19 @@ from agent_otel.cli.console import Group
 
 #: Name on the command line -> module and help line. ``agent-otel --help`` prints the lines without importing a module.
 COMMANDS: Final = {
-    "alerts": ("agent_otel.cli.alerts", "Rules for Prometheus, and whether they work there."),
-    "caps": ("agent_otel.cli.caps", "Payload caps of durable runtimes."),
-    "completion": ("agent_otel.cli.completion", "Completion of commands and options for a shell."),
-    "dashboards": ("agent_otel.cli.dashboards", "Dashboards for Grafana."),
-    "explain": ("agent_otel.cli.explain", "A payload in a file: bytes by path and tool, room left, savings."),
-    "doctor": ("agent_otel.cli.doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
-    "integrations": ("agent_otel.cli.integrations", "Supported frameworks, and those that are installed."),
-    "metrics": ("agent_otel.cli.metrics", "The metrics of an agent's endpoint, as tables."),
-    "report": (
-        "agent_otel.cli.report",
-        "The daily review: what grew, what was cut, what repeats, what is near its cap.",
-    ),
-    "run": ("agent_otel.cli.run", "Runs a program with agent_otel switched on."),
-    "settings": ("agent_otel.cli.settings", "Settings, their values and where these come from."),
-    "top": ("agent_otel.cli.top", "A live view of agents: tools by bytes, cuts and repeats, workflows by room left."),
-    "version": ("agent_otel.cli.version", "Versions of agent_otel, Python and the packages that it needs."),
+    "alerts": ("alerts", "Rules for Prometheus, and whether they work there."),
+    "caps": ("everyday", "Payload caps of durable runtimes."),
+    "completion": ("everyday", "Completion of commands and options for a shell."),
+    "dashboards": ("dashboards", "Dashboards for Grafana."),
+    "explain": ("explain", "A payload in a file: bytes by path and tool, room left, savings."),
+    "doctor": ("doctor", "Whether agent_otel is on, what it measures, and where its telemetry goes."),
+    "integrations": ("everyday", "Supported frameworks, and those that are installed."),
+    "metrics": ("metrics", "The metrics of an agent's endpoint, as tables."),
+    "report": ("report", "The daily review: what grew, what was cut, what repeats, what is near its cap."),
+    "run": ("everyday", "Runs a program with agent_otel switched on."),
+    "settings": ("everyday", "Settings, their values and where these come from."),
+    "top": ("metrics", "A live view of agents: tools by bytes, cuts and repeats, workflows by room left."),
+    "version": ("everyday", "Versions of agent_otel, Python and the packages that it needs."),
 }
 
 
@@ -38,7 +35,7 @@ class _Lazily(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        command: click.Command = pkgutil.resolve_name(f"agent_otel.cli.{COMMANDS[cmd_name][0]}:{cmd_name}")
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature

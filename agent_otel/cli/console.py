@@ -58,13 +58,16 @@ def console() -> Console:
     return found if is_known and found.width > 0 else Console(highlight=False, width=_LOG_WIDTH)
 
 
-def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> None:
-    """Print rows under a head; the first column may hold a state, which is coloured.
+def table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]], *, is_json: bool = False) -> None:
+    """Print rows under a head; the first column may hold a state, which is coloured. As JSON, print a list of objects.
 
     Cells wrap between words. Where the longest words of the columns do not fit side by side, each row becomes lines of
     ``name  value``.
     """
-    out, cells = console(), [tuple(map(shown, row)) for row in rows]
+    if is_json:
+        as_json([dict(zip(head, row, strict=True)) for row in rows])
+        return
+    out, cells = console(), [tuple(shown(str(cell)) for cell in row) for row in rows]
     widths = _widths([head, *cells], out.width)
     if widths is None:
         _lines(out, head, cells)
@@ -112,11 +115,6 @@ def _lines(out: Console, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> 
 def as_json(data: object) -> None:
     """Print data as JSON."""
     click.echo(json.dumps(data, indent=2))
-
-
-def rows_as_json(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
-    """Print the rows of a table as a JSON list of objects."""
-    as_json([dict(zip(head, row, strict=True)) for row in rows])
 
 
 #: The option of each command that prints data.

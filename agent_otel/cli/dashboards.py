@@ -1,27 +1,33 @@
-"""``agent-otel dashboards``: list, export, push."""
+"""``agent-otel dashboards``: list, export, push.
+
+A push writes over its own last save alone: Grafana keeps a message with each version of a dashboard, and that of a push
+has the digest of what was pushed.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import quote
 
 import click
+import httpx
 
+from agent_otel._internal.version import __version__
 from agent_otel.alerts import Options
-from agent_otel.cli import console, dashboard_diff, exporting, shipped
+from agent_otel.cli import console, files
 from agent_otel.cli.console import Failure
-from agent_otel.cli.grafana import ROOT, Existing, Folder, Grafana
+from agent_otel.cli.http_client import Server, Variables, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from agent_otel.cli.dashboard_diff import Model
-    from agent_otel.cli.shipped import Dashboard
-
+    from agent_otel.cli.files import Dashboard
 
 #: Format -> shipped files -> target folder. A provisioned Grafana mounts the two folders at /etc/grafana/provisioning
 #: and /var/lib/grafana/dashboards.
@@ -34,30 +40,23 @@ _HEAD: Final = "# Written by `agent-otel dashboards export`.\n"
 #: Only variables for a data source of traces are hidden: see ``dashboards/frame.py``.
 _HIDDEN: Final = '"hide": 2'
 _SHOWN: Final = '"hide": 0'
-#: Number of reasons that the table lists for one refused dashboard.
-_REASONS: Final = 8
+#: A link of a tile to the alert of its name; the name of a single alert has more than the common prefix.
+_LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
+
+_Model = dict[str, Any]
 
 
-@click.group("dashboards", cls=console.Group)
-def command() -> None:
+@click.group(cls=console.Group)
+def dashboards() -> None:
     """Dashboards for Grafana."""
 
 
-@command.command("list")
+@dashboards.command("list")
 @console.json_option
 def list_(*, is_json: bool) -> None:
     """Show the dashboards there are."""
-    head = ("uid", "title", "panels", "file")
-    rows = [(board.uid, board.title, board.panels, board.file) for board in shipped.dashboards()]
-    if is_json:
-        console.rows_as_json(head, rows)
-    else:
-        console.table(head, [(uid, title, str(panels), file) for uid, title, panels, file in rows])
-
-
-_Command = TypeVar("_Command", bound="Callable[..., Any]")
-
-# Links of the dashboards' tiles to the runbooks, in place of the links to Grafana's list of alerts.
+    rows = [(board.uid, board.model["title"], board.panels, board.file) for board in files.dashboards()]
+    console.table(("uid", "title", "panels", "file"), rows, is_json=is_json)
 
 
 def _checked(_: click.Context, __: click.Parameter, pattern: str) -> str:
@@ -72,20 +71,24 @@ def _checked(_: click.Context, __: click.Parameter, pattern: str) -> str:
         raise Failure(str(error)) from None
 
 
-def option(command: _Command) -> _Command:
-    """Add the option to a command that writes dashboards; it is that of ``agent-otel alerts``."""
-    return click.option(
-        "--runbook-url", default="", metavar="PATTERN", callback=_checked, help="Where runbooks are; {alert} stands "
-        "for the alert's name. Tiles link to them; without it, to the alert in Grafana.",
-    )(command)  # fmt: skip
+#: The address of the runbooks is that of ``agent-otel alerts``.
+_runbook_option: Final = click.option(
+    "--runbook-url", default="", metavar="PATTERN", callback=_checked, help="Where runbooks are; {alert} stands "
+    "for the alert's name. Tiles link to them; without it, to the alert in Grafana.",
+)  # fmt: skip
 
 
-@command.command()
+def _linked(text: str, pattern: str) -> str:
+    """Return a dashboard's file with links to the runbooks; the same text where the pattern is empty."""
+    return _LINK.sub(lambda link: json.dumps(pattern.format(alert=link[1])), text) if pattern else text
+
+
+@dashboards.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
 @click.option("--traces", is_flag=True, help="Show the choice of a Tempo and of a Jaeger at the top.")
-@option
+@_runbook_option
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
 @console.json_option
 def export(  # noqa: PLR0913 - one for each option
@@ -93,28 +96,28 @@ def export(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Write the dashboards into a folder. Its other files are left alone."""
     found = {
-        below + Path(name).name: put(_headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text), runbook_url)
+        below + Path(name).name: _linked(_headed(name, text.replace(_HIDDEN, _SHOWN) if traces else text), runbook_url)
         for pattern, below in _FORMATS[form].items()
-        for name, text in shipped.files("dashboards", pattern).items()
+        for name, text in files.texts("dashboards", pattern).items()
     }
-    exporting.export(folder, found, overwrite=overwrite, is_json=is_json)
+    files.export(folder, found, overwrite=overwrite, is_json=is_json)
 
 
 def _headed(name: str, text: str) -> str:
-    """Return the file with this command's first line, which `exporting.is_ours` reads; JSON has its uid instead."""
+    """Return the file with this command's first line, which `files.is_ours` reads; JSON has its uid instead."""
     if not name.endswith(".yaml"):
         return text
     first, _, rest = text.partition("\n")
     return _HEAD + (rest if first.startswith("# Generated by ") else text)
 
 
-@command.command()
+@dashboards.command()
 @click.option("--url", required=True, metavar="URL", help="Where Grafana is served, such as https://grafana.example/.")
 @click.option("--folder", metavar="TITLE_OR_UID", help="The folder they go to; made when there is none. Without it: "
               "where they are, new ones at the top.")  # fmt: skip
 @click.option("--datasource", metavar="NAME_OR_UID", help="The Prometheus that is selected when one opens.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
-@option
+@_runbook_option
 @click.option("--overwrite", is_flag=True, help="Replace dashboards that were changed by hand.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and do nothing.")
 @console.json_option
@@ -132,71 +135,50 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
 
     Credentials are read from GRAFANA_TOKEN, or from GRAFANA_USER and GRAFANA_PASSWORD.
 
-    A dashboard that exists already is replaced only if it was not changed since it was pushed; the values selected in
+    A dashboard that exists already is replaced only if its newest version is that of a push; the values selected in
     its variables stay. All are checked before the first is written.
     """
-    dashboards = [replace(dashboard, text=put(dashboard.text, runbook_url)) for dashboard in shipped.dashboards(only)]
+    chosen = [replace(dashboard, text=_linked(dashboard.text, runbook_url)) for dashboard in files.dashboards(only)]
     with closing(Grafana(url)) as grafana:
         version = grafana.check()
         wish = Wish(
-            folder=grafana.folder(folder) if folder else None,
-            datasource=grafana.datasource(datasource) if datasource else None,
-            overwrite=overwrite,
+            grafana.folder(folder) if folder else None,
+            grafana.datasource(datasource) if datasource else None,
+            overwrite,
         )
-        steps = plan(grafana, dashboards, wish)
+        steps = [_step(grafana, dashboard, wish) for dashboard in chosen]
+        is_refused = any(step.action == REFUSED for step in steps)
         if not is_json:
             console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
-        if dry_run or any(step.action == REFUSED for step in steps):
+        if dry_run or is_refused:
             _show(steps, is_json=is_json)
-        if not dry_run:
-            _carry_out(grafana, steps, is_json=is_json)
-        elif any(step.action == REFUSED for step in steps):
-            raise Failure("nothing would be written")
-
-
-def _carry_out(grafana: Grafana, steps: Sequence[Step], *, is_json: bool) -> None:
-    rows = []
-    try:
-        for step, address in carry_out(grafana, steps):
-            rows.append((step.action, step.dashboard.uid, address))
-    finally:
-        head = ("state", "dashboard", "address")
-        if rows and is_json:
-            console.rows_as_json(head, rows)
-        elif rows:
-            console.table(head, rows)
+        if is_refused:
+            raise Failure("nothing would be written" if dry_run else "nothing was written")
+        if dry_run:
+            return
+        rows: list[tuple[str, str, str]] = []
+        try:
+            rows.extend(_carry_out(grafana, steps))
+        finally:
+            if rows:
+                console.table(("state", "dashboard", "address"), rows, is_json=is_json)
 
 
 def _show(steps: Sequence[Step], *, is_json: bool) -> None:
     if is_json:
-        console.as_json(
-            [
-                {
-                    "state": step.action,
-                    "dashboard": step.dashboard.uid,
-                    "folder": step.folder.title,
-                    "writes": step.writes,
-                    "why": list(step.why),
-                }
-                for step in steps
-            ]
-        )
+        head = ("state", "dashboard", "folder", "writes", "why")
+        rows = [(step.action, step.dashboard.uid, step.folder.title, step.writes, step.why) for step in steps]
+        console.table(head, rows, is_json=True)
         return
-    rows = []
+    shown = []
     for step in steps:
         state = f"would be {step.action}" if step.writes else step.action
         where = step.folder.title if step.folder.uid or step.folder is ROOT else f"{step.folder.title} (new)"
-        first, *rest = _reasons(step.why) or ("",)
-        rows.append((state, step.dashboard.uid, where if step.writes else "", first))
-        rows.extend(("", "", "", line) for line in rest)
-    console.table(("state", "dashboard", "folder", "why"), rows)
+        shown.append((state, step.dashboard.uid, where if step.writes else "", *(step.why or ("",))))
+    console.table(("state", "dashboard", "folder", "why"), shown)
 
 
-def _reasons(why: tuple[str, ...]) -> tuple[str, ...]:
-    if len(why) <= _REASONS + 1:
-        return why
-    return (*why[:_REASONS], f"and {len(why) - _REASONS} more")
-
+# --- what a push does: computed for every dashboard before anything is written -------------------------------------
 
 CREATED: Final = "created"
 UPDATED: Final = "updated"
@@ -204,8 +186,15 @@ MOVED: Final = "moved"
 REPLACED: Final = "replaced"
 UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
+_MESSAGE: Final = re.compile(r"agent-otel \S+ \((?P<digest>[0-9a-f]{12})\)")
 
-# Plan of a push, computed for every dashboard before anything is written, and the writing.
+
+class Wish(NamedTuple):
+    """The options of the command line; a data source is its name and its uid."""
+
+    folder: Folder | None
+    datasource: tuple[str, str] | None
+    overwrite: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,7 +203,7 @@ class Step:
 
     action: str
     dashboard: Dashboard
-    model: Model
+    model: _Model
     version: int
     folder: Folder
     why: tuple[str, ...] = ()
@@ -224,92 +213,240 @@ class Step:
         """True when the step changes anything in Grafana."""
         return self.action not in {UNCHANGED, REFUSED}
 
-
-@dataclass(frozen=True, kw_only=True)
-class Wish:
-    """The options of the command line; a data source is its name and its uid."""
-
-    folder: Folder | None = None
-    datasource: tuple[str, str] | None = None
-    overwrite: bool = False
-
-
-def plan(grafana: Grafana, dashboards: Iterable[Dashboard], wish: Wish) -> list[Step]:
-    """Read every dashboard from Grafana and return the action for each. Nothing is written."""
-    return [_step(grafana, dashboard, wish) for dashboard in dashboards]
-
-
-def carry_out(grafana: Grafana, steps: Iterable[Step]) -> Iterator[tuple[Step, str]]:
-    """Write the planned dashboards, the folder first; yield each step with the dashboard's address.
-
-    Raises:
-        Failure: a step is refused, before anything is written; or Grafana refuses a write, with its message.
-    """
-    steps = list(steps)
-    if any(step.action == REFUSED for step in steps):
-        raise Failure("nothing was written")
-    made: dict[str, Folder] = {}
-    for step in steps:
-        if not step.writes:
-            yield step, f"{grafana.url}/d/{step.dashboard.uid}"
-            continue
-        folder = step.folder
-        if not folder.uid and folder is not ROOT:
-            folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
-        message = dashboard_diff.message(step.model)
-        yield step, grafana.save(step.model, version=step.version, folder=folder.uid, message=message)
+    @property
+    def digest(self) -> str:
+        """12 hex digits of a digest of the shipped dashboard."""
+        return hashlib.sha256(self.dashboard.text.encode()).hexdigest()[:12]
 
 
 def _step(grafana: Grafana, dashboard: Dashboard, wish: Wish) -> Step:
-    model = dashboard_diff.marked(dashboard.model)
-    if wish.datasource:
-        model = dashboard_diff.with_datasource(model, *wish.datasource)
+    """Return the action for a dashboard. Nothing is written."""
     existing = grafana.dashboard(dashboard.uid)
+    there = existing.folder if existing else ROOT
+    step = Step(
+        action=UPDATED if existing else CREATED,
+        dashboard=dashboard,
+        model=_selected(dashboard.model, existing.model if existing else {}, wish.datasource),
+        version=existing.version if existing else 0,
+        folder=wish.folder or there,
+    )
     if existing is None:
-        return Step(action=CREATED, dashboard=dashboard, model=model, version=0, folder=wish.folder or ROOT)
-    model = dashboard_diff.with_selected(model, existing.model)
-    if wish.datasource:
-        model = dashboard_diff.with_datasource(model, *wish.datasource)
-    there = Folder(existing.folder, existing.folder_title) if existing.folder else ROOT
-    folder = wish.folder or there
-    step = Step(action=UPDATED, dashboard=dashboard, model=model, version=existing.version, folder=folder)
+        return step
     if existing.provisioned:
         by = f" ({existing.provisioned_by})" if existing.provisioned_by else ""
-        return replace(
-            step, action=REFUSED, why=(f"it is provisioned from a file on Grafana's side{by}: change it there",)
-        )
-    return _compared(grafana, step, existing, wish, moves=folder != there)
-
-
-def _compared(grafana: Grafana, step: Step, existing: Existing, wish: Wish, *, moves: bool) -> Step:
-    ours, theirs = dashboard_diff.digest(step.model), dashboard_diff.digest(existing.model)
-    pushed = dashboard_diff.mark(existing.model)
-    untouched = theirs in {ours, pushed} or _saved_by_us_last(grafana, step, pushed)
-    if not untouched:
-        if wish.overwrite:
-            return replace(step, action=REPLACED)
-        whose = "has been changed since it was pushed" if pushed else "was not put there by this command"
-        return replace(step, action=REFUSED, why=(f"it {whose}; --overwrite replaces it",))
-    selects = wish.datasource is not None and dashboard_diff.selected_datasource(existing.model) != wish.datasource[1]
-    if ours not in {theirs, pushed} or selects:
-        return step
-    return replace(step, action=MOVED if moves else UNCHANGED)
-
-
-def _saved_by_us_last(grafana: Grafana, step: Step, pushed: str | None) -> bool:
-    """Return True when our push is the last save, although the content differs: a newer Grafana migrated it."""
+        why = f"it is provisioned from a file on Grafana's side{by}: change it there"
+        return replace(step, action=REFUSED, why=(why,))
+    pushed = _MESSAGE.fullmatch(grafana.message_of_version(dashboard.uid, existing.version))
+    if pushed is None and wish.overwrite:
+        return replace(step, action=REPLACED)
     if pushed is None:
-        return False
-    said = grafana.message_of_version(step.dashboard.uid, step.version)
-    return said.startswith("agent-otel ") and said.endswith(f"({pushed})")
+        return replace(step, action=REFUSED, why=("it was not saved by this command last; --overwrite replaces it",))
+    if pushed["digest"] != step.digest or (wish.datasource and wish.datasource[1] != _datasource(existing.model)):
+        return step
+    return replace(step, action=UNCHANGED if step.folder == there else MOVED)
 
 
-#: A link of a tile to the alert of its name; the name of a single alert has more than the common prefix.
-_LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
+def _variables(model: _Model) -> list[_Model]:
+    templating = model.get("templating")
+    found = templating.get("list") if isinstance(templating, dict) else None
+    return [variable for variable in found or [] if isinstance(variable, dict)]
 
 
-def put(text: str, pattern: str) -> str:
-    """Return a dashboard's file with links to the runbooks; the same text where the pattern is empty."""
-    if not pattern:
-        return text
-    return _LINK.sub(lambda link: json.dumps(pattern.format(alert=link[1])), text)
+def _datasource(model: _Model) -> object:
+    """Return the value of the first data source variable."""
+    chosen = (variable.get("current") or {} for variable in _variables(model) if variable.get("type") == "datasource")
+    return next(chosen, {}).get("value")
+
+
+def _selected(model: _Model, existing: _Model, datasource: tuple[str, str] | None) -> _Model:
+    """Select in a new dashboard's variables the values of the existing one, and in the first of its type a source."""
+    saved = {variable.get("name"): variable.get("current") for variable in _variables(existing)}
+    for variable in _variables(model):
+        if saved.get(variable.get("name")):
+            variable["current"] = saved[variable["name"]]
+        if datasource and variable.get("type") == "datasource":
+            name, uid = datasource
+            variable["current"], datasource = {"selected": True, "text": name, "value": uid}, None
+    return model
+
+
+def _carry_out(grafana: Grafana, steps: Sequence[Step]) -> Iterator[tuple[str, str, str]]:
+    """Write the planned dashboards, the folder first; yield each action with the dashboard's uid and address.
+
+    Raises:
+        Failure: Grafana refuses a write, with its message.
+    """
+    made: dict[str, Folder] = {}
+    for step in steps:
+        address = f"{grafana.url}/d/{step.dashboard.uid}"
+        if step.writes:
+            folder = step.folder
+            if not folder.uid and folder is not ROOT:
+                folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
+            address = grafana.save(step, folder)
+        yield step.action, step.dashboard.uid, address
+
+
+# --- Grafana -------------------------------------------------------------------------------------------------------
+
+VARIABLES: Final = Variables("GRAFANA_TOKEN", "GRAFANA_USER", "GRAFANA_PASSWORD")
+#: Oldest major version whose panels have every option that the dashboards use.
+OLDEST: Final = 11
+#: Folders on one page of ``/api/folders``; Grafana's maximum is 1000.
+_PAGE: Final = 1000
+_ABSENT: Final = (httpx.codes.NOT_FOUND,)
+_REFUSALS: Final = {
+    "version-mismatch": "{uid}: somebody saved it in the meantime; nothing of theirs was touched. Run this again.",
+    "name-exists": "{uid}: another dashboard has its place: {told}",
+    "plugin-dashboard": "{uid}: Grafana says that it belongs to a plugin: {told}",
+}
+
+
+class Folder(NamedTuple):
+    """A folder of dashboards; without a ``uid`` it does not exist yet."""
+
+    uid: str
+    title: str
+
+
+ROOT: Final = Folder("", "Dashboards")
+
+
+@dataclass(frozen=True)
+class Existing:
+    """A dashboard in Grafana; ``provisioned`` ones come from files on its side, and its API cannot write them."""
+
+    model: _Model
+    version: int
+    folder: Folder
+    provisioned: bool
+    provisioned_by: str
+
+
+class Grafana:
+    """A client of a Grafana server. Every method raises Failure with the cause.
+
+    Its calls are those below ``/api``, which Grafana 11 to 13 have; 13 calls them legacy and keeps them
+    (https://grafana.com/docs/grafana/latest/developer-resources/api-reference/http-api/api-legacy/).
+    """
+
+    def __init__(self, url: str) -> None:
+        self._server = Server("Grafana", url, VARIABLES)
+        self.url, self.close = self._server.url, self._server.close
+
+    def check(self) -> str:
+        """Check that this is a Grafana of a supported version that accepts the credentials.
+
+        Return its version, empty when the server hides it.
+        """
+        if self._server.auth is None:
+            raise Failure(f"no credentials for {self.url}: set {VARIABLES}")
+        health = self._server.json("GET", "/api/health")
+        if "database" not in health:
+            raise Failure(self._server.other_json("/api/health"))
+        version = str(health.get("version") or self._version_of_settings())
+        major = re.match(r"\d+", version)
+        if major and int(major[0]) < OLDEST:
+            raise Failure(f"Grafana {version} at {self.url} is too old: the dashboards need {OLDEST}.0 or newer")
+        self._server.json("GET", "/api/search", shape=list, params={"limit": 1})
+        return version
+
+    def _version_of_settings(self) -> str:
+        # [auth.anonymous] hide_version removes it from /api/health for all users, from this endpoint for anonymous ones
+        # only.
+        settings = self._server.json("GET", "/api/frontend/settings", none_for=_ABSENT)
+        build = (settings or {}).get("buildInfo")
+        return str(build.get("version") or "") if isinstance(build, dict) else ""
+
+    def dashboard(self, uid: str) -> Existing | None:
+        """Return the dashboard of this uid, None when there is none."""
+        found = self._server.json("GET", f"/api/dashboards/uid/{quote(uid, safe='')}", none_for=_ABSENT)
+        if found is None:
+            return None
+        model, meta = found.get("dashboard"), found.get("meta") or {}
+        if not isinstance(model, dict) or "panels" not in model:
+            raise Failure(f"Grafana at {self.url} gives {uid} in a form without panels, which this command cannot read")
+        folder = str(meta.get("folderUid") or "")
+        return Existing(
+            model,
+            version=int(model.get("version") or meta.get("version") or 0),
+            folder=Folder(folder, str(meta.get("folderTitle") or ROOT.title)) if folder else ROOT,
+            provisioned=bool(meta.get("provisioned")),
+            provisioned_by=str(meta.get("provisionedExternalId") or ""),
+        )
+
+    def message_of_version(self, uid: str, version: int) -> str:
+        """Return the message that this version was saved with; empty when it is not available."""
+        path = f"/api/dashboards/uid/{quote(uid, safe='')}/versions/{version}"
+        found = self._server.json("GET", path, none_for=(*_ABSENT, httpx.codes.FORBIDDEN))
+        return str((found or {}).get("message") or "")
+
+    def save(self, step: Step, folder: Folder) -> str:
+        """Write a dashboard over the version that was read, 0 for a new one; return its address.
+
+        The request does not allow Grafana to overwrite: Grafana refuses it when another version was saved since.
+        """
+        path, uid = "/api/dashboards/db", step.dashboard.uid
+        body = {
+            "dashboard": {**step.model, "id": None, "version": step.version},
+            "folderUid": folder.uid,
+            "message": f"agent-otel {__version__} ({step.digest})",
+            "overwrite": False,
+        }
+        response = self._server.send("POST", path, json=body)
+        if response.status_code == httpx.codes.PRECONDITION_FAILED:
+            status = str(self._server.parsed(response, path).get("status"))
+            refusal = _REFUSALS.get(status, "{uid}: Grafana refuses it, {told}")
+            raise Failure(refusal.format(uid=uid, told=told(response)))
+        if response.status_code != httpx.codes.OK:
+            raise Failure(f"{uid}: Grafana does not take it, {told(response)}")
+        address = str(self._server.parsed(response, path).get("url") or "")
+        # Grafana served below a path starts the address with that path, which our URL contains already.
+        return self.url + address[max(address.find("/d/"), 0) :]
+
+    def folder(self, name: str) -> Folder:
+        """Return the folder with this uid, else the top one with this title, else one that does not exist yet."""
+        folders = self._folders()
+        by_uid = [folder for folder in folders if folder.uid == name]
+        titled = [folder for folder in folders if folder.title == name]
+        if len(titled) > 1 and not by_uid:
+            uids = ", ".join(folder.uid for folder in titled)
+            raise Failure(f"{len(titled)} folders are called {name!r}: give a uid, one of {uids}")
+        return next(iter((*by_uid, *titled)), None) or self._nested_folder(name) or Folder("", name)
+
+    def make_folder(self, title: str) -> Folder:
+        """Make a folder at the top."""
+        return _folder(self._server.json("POST", "/api/folders", json={"title": title}))
+
+    def datasource(self, name_or_uid: str) -> tuple[str, str]:
+        """Return name and uid of a Prometheus data source."""
+        for kind in ("uid", "name"):
+            path = f"/api/datasources/{kind}/{quote(name_or_uid, safe='')}"
+            found = self._server.json("GET", path, none_for=_ABSENT)
+            if found is None:
+                continue
+            if "prometheus" not in str(found.get("type")):
+                raise Failure(f"the data source {name_or_uid!r} is of type {found.get('type')}, not prometheus")
+            return str(found.get("name")), str(found.get("uid"))
+        raise Failure(f"Grafana at {self.url} has no data source {name_or_uid!r}")
+
+    def _nested_folder(self, uid: str) -> Folder | None:
+        if re.fullmatch(r"[A-Za-z0-9_-]{1,40}", uid) is None:
+            return None
+        # Grafana answers 403 for a missing folder when the credentials may read some folders only.
+        none_for = (*_ABSENT, httpx.codes.FORBIDDEN)
+        found = self._server.json("GET", f"/api/folders/{uid}", none_for=none_for)
+        return _folder(found) if found else None
+
+    def _folders(self) -> list[Folder]:
+        found: list[Folder] = []
+        for page in range(1, 101):
+            rows = self._server.json("GET", "/api/folders", shape=list, params={"limit": _PAGE, "page": page})
+            found += map(_folder, rows)
+            if len(rows) < _PAGE:
+                break
+        return found
+
+
+def _folder(said: dict[str, Any]) -> Folder:
+    return Folder(str(said.get("uid") or ""), str(said.get("title") or ""))

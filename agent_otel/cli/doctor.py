@@ -22,8 +22,8 @@ from agent_otel._internal.errors import masked
 from agent_otel._internal.installing import source
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
+from agent_otel.cli.everyday import interpreter
 from agent_otel.cli.live import Endpoint, Live
-from agent_otel.cli.run import interpreter
 from agent_otel.doctor import findings, observed
 from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
@@ -45,13 +45,13 @@ _SIGNALLED = 128
 _ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - nothing is opened
 
 
-@click.command("doctor", context_settings={"ignore_unknown_options": True})
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--python", help="Interpreter of the agent, with its options: 'python3 -S'.")
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="Examine a process that runs.")
 @click.option("--status", type=click.Path(path_type=Path, dir_okay=False), help="A file of AGENT_OTEL_STATUS_FILE.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings and facts as JSON.")
 @click.argument("program", nargs=-1, type=click.UNPROCESSED, metavar="[-- PROGRAM...]")
-def command(
+def doctor(
     python: str | None, program: tuple[str, ...], *, pid: int | None, status: Path | None, as_json: bool
 ) -> None:
     """Find out whether agent_otel is on, what it measures and where its telemetry goes.

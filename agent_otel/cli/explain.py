@@ -12,25 +12,28 @@ from rich.tree import Tree
 
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
-from agent_otel.explain.explanation import CARRIED_HEAD, ESTIMATED, Explanation, Node, by_path, explain, facts_of
+from agent_otel.explain import explanation
+from agent_otel.explain.explanation import CARRIED_HEAD, ESTIMATED, Node, by_path, facts_of
 from agent_otel.explain.formats import SourceError, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from agent_otel.explain.explanation import Explanation
 
 _LARGEST: Final = 12
 _ROOMS: Final = 8
 _BRANCHES: Final = 6
 
 
-@click.command("explain")
+@click.command()
 @click.argument("file", metavar="FILE|-")
 @click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
 @click.option("--model", default="", help="Model of the conversation, for its window and the price of carrying.")
 @click.option("--all", "everything", is_flag=True, help="Print all runtimes and all paths.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
 @click.option("--html", "page", metavar="PAGE", type=click.File("w", "utf-8", lazy=True), help="Write an HTML page.")
-def command(  # noqa: PLR0913 - one for each option
+def explain(  # noqa: PLR0913 - one for each option
     file: str, thread: str | None, *, model: str, everything: bool, as_json: bool, page: TextIO | None
 ) -> None:
     """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
@@ -41,7 +44,7 @@ def command(  # noqa: PLR0913 - one for each option
     """
     try:
         with opened(file, thread) as source:
-            found = explain(file, source, model, facts_of(model, console.warn))
+            found = explanation.explain(file, source, model, facts_of(model, console.warn))
     except SourceError as error:
         raise Failure(str(error)) from error
     if page is not None:

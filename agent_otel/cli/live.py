@@ -6,14 +6,15 @@ import math
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
+from agent_otel.cli import prometheus
 from agent_otel.cli.console import Failure, printable
 from agent_otel.cli.http_client import Server, Variables, checked, told
 from agent_otel.doctor import observed
@@ -33,22 +34,25 @@ _TEXT: Final = {"Accept": "text/plain;version=0.0.4"}
 _RATE_SECONDS: Final = 60.0
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 _STEP: Final = 1024
+#: A payload above this share of its cap, and a workflow with fewer turns left, are in danger.
+_NEAR: Final = 0.8
+_FEW_TURNS: Final = 3
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _RUNTIME: Final = prometheus_label(semconv.RUNTIME)
 _WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
 _BY_WORKFLOW: Final = (_RUNTIME, _WORKFLOW, semconv.DIRECTION)
 #: Metrics of the view: each with the part of a histogram and the labels that a query groups by.
 _QUERIES: Final = (
-    (semconv.ARGS_SIZE, "_count", (_TOOL,)),
-    (semconv.RESULT_SIZE, "_sum", (_TOOL,)),
-    (semconv.RESULT_SIZE, "_bucket", (_TOOL, promql.LE)),
+    (semconv.ARGS_SIZE, "count", (_TOOL,)),
+    (semconv.RESULT_SIZE, "sum", (_TOOL,)),
+    (semconv.RESULT_SIZE, "bucket", (_TOOL, promql.LE)),
     (semconv.RESULTS_LARGE, "", (_TOOL,)),
     (semconv.RESULTS_TRUNCATED, "", (_TOOL,)),
     (semconv.TOOL_REPEATS, "", (_TOOL,)),
     (semconv.ANSWERS_INCOMPLETE, "", (_TOOL,)),
-    (semconv.UTILIZATION, "_bucket", (*_BY_WORKFLOW, promql.LE)),
-    (semconv.PAYLOAD_GROWTH, "_sum", (_RUNTIME, _WORKFLOW)),
-    (semconv.PAYLOAD_GROWTH, "_count", (_RUNTIME, _WORKFLOW)),
+    (semconv.UTILIZATION, "bucket", (*_BY_WORKFLOW, promql.LE)),
+    (semconv.PAYLOAD_GROWTH, "sum", (_RUNTIME, _WORKFLOW)),
+    (semconv.PAYLOAD_GROWTH, "count", (_RUNTIME, _WORKFLOW)),
     (semconv.PAYLOAD_NEAR_CAP, "", _BY_WORKFLOW),
     (semconv.PAYLOAD_OVER_CAP, "", _BY_WORKFLOW),
     (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
@@ -56,16 +60,24 @@ _QUERIES: Final = (
 )
 #: Labels that a sample with a name has, whatever has handed it on.
 _LABELS: Final = {
-    metric.exposed_name + part: [label for label in labels if label in (_TOOL, promql.LE)]
+    prometheus.exposed(metric, part): [label for label in labels if label in (_TOOL, promql.LE)]
     for metric, part, labels in _QUERIES
 }
+#: Counts of a row that are trouble, and the runbook for it: the worst first.
+_TROUBLES: Final = (
+    ("incomplete_answers", "AgentAnswersIncomplete"),
+    ("truncated", "AgentToolTruncationHigh"),
+    ("large", "AgentToolResultTooLarge"),
+    ("refused", "AgentWorkflowStuckRetries"),
+    ("over", "AgentWorkflowPayloadOverCap"),
+    ("near", "AgentWorkflowPayloadNearCap"),
+    ("few_turns_left", "AgentWorkflowFewTurnsLeft"),
+)
 #: Series: the name of a sample, and its labels.
 _Series = tuple[str, tuple[tuple[str, str], ...]]
 
 
-def _first(troubles: dict[str, int]) -> str:
-    """Return the first alert with a count above 0, or an empty text."""
-    return next((alert for alert, count in troubles.items() if count), "")
+# --- the rows ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -83,14 +95,9 @@ class ToolRow:
     incomplete_answers: int
 
     @property
-    def runbook(self) -> str:
-        """The runbook for the worst of its troubles; empty when it has none."""
-        troubles = {
-            "AgentAnswersIncomplete": self.incomplete_answers,
-            "AgentToolTruncationHigh": self.truncated,
-            "AgentToolResultTooLarge": self.large,
-        }
-        return _first(troubles)
+    def key(self) -> str:
+        """The row's identity, the same after the next reading."""
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -112,60 +119,168 @@ class WorkflowRow:
     few_turns_left: int
 
     @property
-    def runbook(self) -> str:
-        """The runbook for the worst of its troubles; empty when it has none."""
-        troubles = {
-            "AgentWorkflowStuckRetries": self.refused,
-            "AgentWorkflowPayloadOverCap": self.over,
-            "AgentWorkflowPayloadNearCap": self.near,
-            "AgentWorkflowFewTurnsLeft": self.few_turns_left,
-        }
-        return _first(troubles)
+    def name(self) -> str:
+        """The name of the workflow."""
+        return self.workflow
+
+    @property
+    def key(self) -> str:
+        """The row's identity, the same after the next reading."""
+        return f"{self.runtime} {self.workflow} {self.direction}"
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """The state at a moment; ``failures`` are the messages of sources that did not answer."""
-
-    tools: list[ToolRow]
-    workflows: list[WorkflowRow]
-    failures: list[str]
+Row = ToolRow | WorkflowRow
 
 
-class Source(Protocol):
-    """A place that metrics are read from."""
+def runbook(row: Row) -> str:
+    """Return the runbook for the worst trouble of a row; empty when it has none."""
+    return next((alert for name, alert in _TROUBLES if getattr(row, name, 0)), "")
 
-    url: str
-    #: Seconds that its counts are of; None when they are of a process's life.
-    seconds: float | None
 
-    def read(self) -> dict[_Series, float]:
-        """Return the values of all series.
+class Column(NamedTuple):
+    """A column: its head, a row's text, the value that it sorts by (the largest first), and whether that is bad."""
 
-        Raises:
-            Failure: it does not answer.
-        """
-        ...
+    head: str
+    text: Callable[..., str]
+    value: Callable[..., tuple[float, ...] | str]
+    is_bad: Callable[..., object] = lambda _: False
 
-    def close(self) -> None:
-        """Close the connections."""
-        ...
+
+def _text(head: str, name: str) -> Column:
+    return Column(head, lambda row: getattr(row, name), lambda row: getattr(row, name))
+
+
+def _count(head: str, name: str, *, is_bad: bool = False) -> Column:
+    return Column(
+        head,
+        lambda row: f"{getattr(row, name):,}",
+        lambda row: (-getattr(row, name),),
+        lambda row: is_bad and getattr(row, name),
+    )
+
+
+TOOL_COLUMNS: Final = (
+    _text("tool", "name"),
+    _count("calls", "calls"),
+    Column("/min", lambda row: f"{row.per_minute:.0f}", lambda row: (-row.per_minute,)),
+    Column("bytes", lambda row: _size(row.result_bytes), lambda row: (-row.result_bytes,)),
+    Column("largest", lambda row: _size(row.largest), lambda row: (-row.largest,)),
+    _count("large", "large"),
+    _count("cut", "truncated", is_bad=True),
+    _count("repeats", "repeats"),
+    _count("partial", "incomplete_answers", is_bad=True),
+)
+WORKFLOW_COLUMNS: Final = (
+    Column("workflow", lambda row: row.workflow or "-", lambda row: row.workflow),
+    _text("runtime", "runtime"),
+    _text("payload", "direction"),
+    Column(
+        "full",
+        lambda row: ">200%" if math.isinf(row.fullest) else f"{row.fullest:.0%}",
+        lambda row: (-row.fullest,),
+        lambda row: row.fullest > _NEAR,
+    ),
+    Column(
+        "room left",
+        lambda row: _size(row.room),
+        lambda row: (math.inf if row.room is None else row.room, -row.fullest),
+    ),
+    Column(
+        "turns left",
+        lambda row: "-" if row.turns is None else f"{row.turns:,}",
+        lambda row: (math.inf if row.turns is None else row.turns,),
+        lambda row: row.turns is not None and row.turns < _FEW_TURNS,
+    ),
+    _count("near", "near"),
+    _count("over", "over", is_bad=True),
+    _count("refused", "refused", is_bad=True),
+)
+
+
+def _size(value: float | None) -> str:
+    """Return a number of bytes in the largest unit below it; ``-`` for none, ``>16 MiB`` above the last bucket."""
+    if not value:
+        return "-" if value is None else "0 B"
+    if math.isinf(value):
+        return ">16 MiB"
+    place = min(int(math.log(value, _STEP)), len(_UNITS) - 1)
+    return f"{value / _STEP**place:.{0 if not place else 1}f} {_UNITS[place]}"
+
+
+def _tools(seen: Observed) -> list[ToolRow]:
+    """Return the tools, those with the most bytes first."""
+    return [
+        ToolRow(
+            **{**asdict(row), "name": printable(row.name)},
+            per_minute=0.0,
+            largest=_fullest(seen, semconv.RESULT_SIZE, {_TOOL: row.name}),
+        )
+        for row in observed.tools(seen)
+    ]
+
+
+def _workflows(seen: Observed) -> list[WorkflowRow]:
+    """Return the workflows, those with the fullest payload first."""
+    keys = {
+        tuple(labels.get(label, "") for label in _BY_WORKFLOW)
+        for name in (f"{semconv.UTILIZATION.exposed_name}_bucket", semconv.PAYLOADS_REJECTED.exposed_name)
+        for labels, value in seen.samples.get(name, ())
+        if value
+    }
+    rows = [_workflow(seen, dict(zip(_BY_WORKFLOW, key, strict=True))) for key in keys]
+    return sorted(rows, key=lambda row: (-row.refused, -row.fullest, row.runtime, row.workflow, row.direction))
+
+
+def _workflow(seen: Observed, own: dict[str, str]) -> WorkflowRow:
+    named = {_RUNTIME: own[_RUNTIME], _WORKFLOW: own[_WORKFLOW]}
+    fullest = _fullest(seen, semconv.UTILIZATION, own)
+    caps = [
+        value
+        for labels, value in seen.samples.get(semconv.PAYLOAD_CAP.exposed_name, ())
+        if all(labels.get(label) == own[label] for label in (_RUNTIME, semconv.DIRECTION))
+    ]
+    room = round(min(caps) * max(0.0, 1 - fullest)) if caps else None
+    grew, times = (seen.total(semconv.PAYLOAD_GROWTH, part, **named) for part in ("_sum", "_count"))
+    runtime, workflow, direction = (printable(own[label]) for label in _BY_WORKFLOW)
+    return WorkflowRow(
+        runtime,
+        workflow,
+        direction,
+        fullest=fullest,
+        room=room,
+        turns=int(room / (grew / times)) if room is not None and grew > 0 and times else None,
+        near=seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
+        over=seen.total(semconv.PAYLOAD_OVER_CAP, **own),
+        refused=seen.total(semconv.PAYLOADS_REJECTED, **own),
+        few_turns_left=seen.total(semconv.FEW_TURNS_LEFT, **named),
+    )
+
+
+def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
+    """Return the upper bound of the highest bucket with observations; 0 without any."""
+    sums: dict[float, float] = {}
+    for labels, value in seen.samples.get(f"{metric.exposed_name}_bucket", ()):
+        if own.items() <= labels.items():
+            bound = float(labels[promql.LE])
+            sums[bound] = sums.get(bound, 0.0) + value
+    most = max(sums.values(), default=0.0)
+    return min((bound for bound, count in sums.items() if count >= most), default=0.0) if most else 0.0
+
+
+# --- where they are read from --------------------------------------------------------------------------------------
 
 
 class Endpoint:
     """A ``/metrics`` endpoint; an address without a path has it there."""
 
+    #: Its counts are of the life of a process.
     seconds: float | None = None
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         address = url if "//" in url else f"http://{url}"
         at_root = not urlsplit(checked(address)).path.strip("/")
         self._server = Server("the agent", address.rstrip("/") + "/metrics" * at_root, VARIABLES, {**_TEXT, **headers})
-        self.url = self._server.url
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._server.close()
+        self.url, self.close = self._server.url, self._server.close
 
     def read(self) -> dict[_Series, float]:
         """Return the values of all series of this package.
@@ -197,15 +312,11 @@ def _is_usable(sample: Any) -> bool:
 class Window:
     """The counts of the last ``seconds`` in a Prometheus."""
 
-    def __init__(self, store: Prometheus, since: str, seconds: float) -> None:
+    def __init__(self, store: Prometheus, since: str) -> None:
         self._store = store
         self._since = since
-        self.url = store.url
-        self.seconds: float | None = seconds
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._store.close()
+        self.url, self.close = store.url, store.close
+        self.seconds: float | None = prometheus.seconds_since(since)
 
     def read(self) -> dict[_Series, float]:
         """Return what each series of the view gained.
@@ -215,24 +326,34 @@ class Window:
         """
         found = {}
         for metric, part, labels in _QUERIES:
-            name = metric.exposed_name + part
-            expression = promql.total(labels, promql.gained(name, self._since))
-            for own, value in self._store.query(expression):
+            for own, value in self._store.query(prometheus.gained(metric, part, labels, self._since)):
                 if math.isfinite(value):
-                    found[name, _labels({label: own.get(label, "") for label in labels})] = value
-        by = f"{_RUNTIME}, {semconv.DIRECTION}"
-        cap = semconv.PAYLOAD_CAP.exposed_name
+                    series = prometheus.exposed(metric, part), _labels({label: own.get(label, "") for label in labels})
+                    found[series] = value
+        by, cap = f"{_RUNTIME}, {semconv.DIRECTION}", semconv.PAYLOAD_CAP.exposed_name
         for own, value in self._store.query(f"max by ({by}) (last_over_time({cap}[{self._since}]))"):
             found[cap, _labels(own)] = value
         return found
 
 
+def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(labels.items()))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at a moment; ``failures`` are the messages of sources that did not answer."""
+
+    tools: list[ToolRow]
+    workflows: list[WorkflowRow]
+    failures: list[str]
+
+
 class Live:
     """The sources of a view, and what they had when it began to count."""
 
-    def __init__(self, sources: Iterable[Source], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, sources: Iterable[Endpoint | Window]) -> None:
         self.sources = tuple(sources)
-        self._clock = clock
         self._last: dict[str, dict[_Series, float]] = {}
         self._base: dict[str, dict[_Series, float]] = {}
         self._calls: deque[tuple[float, dict[str, int]]] = deque()
@@ -253,27 +374,24 @@ class Live:
                 lives = (source.url for source in self.sources if source.seconds is None)
                 self._base = {url: self._last.get(url, {}) for url in lives}
                 self._calls.clear()
-            return self._read()
-
-    def _read(self) -> Snapshot:
-        seen, failures = Observed(), []
-        for source in self.sources:
-            try:
-                self._last[source.url] = source.read()
-            except Failure as failure:
-                failures.append(failure.message)
-                continue
-            self._add(seen, source.url)
-        rows = tools(seen)
-        rates = self._per_minute({row.name: row.calls for row in rows})
-        rows = [replace(row, per_minute=rates.get(row.name, 0.0)) for row in rows]
-        return Snapshot(rows, workflows(seen), failures)
+            seen, failures = Observed(), []
+            for source in self.sources:
+                try:
+                    self._last[source.url] = source.read()
+                except Failure as failure:
+                    failures.append(failure.message)
+                    continue
+                self._add(seen, source.url)
+            rows = _tools(seen)
+            rates = self._per_minute({row.name: row.calls for row in rows})
+            rows = [replace(row, per_minute=rates.get(row.name, 0.0)) for row in rows]
+            return Snapshot(rows, _workflows(seen), failures)
 
     def _add(self, seen: Observed, url: str) -> None:
         base = self._base.get(url, {})
         for series, value in self._last[url].items():
             name, labels = series
-            # The process of a smaller value has been replaced; a gauge has no beginning.
+            # A smaller value means that the process restarted. Gauges have no start value.
             before = base.get(series, 0.0) if name != semconv.PAYLOAD_CAP.exposed_name else 0.0
             seen.samples[name].append((dict(labels), value - before if value >= before else value))
 
@@ -281,7 +399,7 @@ class Live:
         windows = [source.seconds for source in self.sources if source.seconds]
         if windows:
             return {name: 60 * count / windows[0] for name, count in calls.items()}
-        now = self._clock()
+        now = time.monotonic()
         self._calls.append((now, calls))
         while now - self._calls[0][0] > _RATE_SECONDS:
             self._calls.popleft()
@@ -290,89 +408,3 @@ class Live:
         if not passed:
             return {}
         return {name: 60 * max(0, count - earlier.get(name, 0)) / passed for name, count in calls.items()}
-
-
-def tools(seen: Observed) -> list[ToolRow]:
-    """Return the tools, those with the most bytes first."""
-    return [
-        ToolRow(
-            name=printable(row.name),
-            calls=row.calls,
-            per_minute=0.0,
-            result_bytes=row.result_bytes,
-            largest=_fullest(seen, semconv.RESULT_SIZE, {_TOOL: row.name}),
-            large=row.large,
-            truncated=row.truncated,
-            repeats=row.repeats,
-            incomplete_answers=row.incomplete_answers,
-        )
-        for row in observed.tools(seen)
-    ]
-
-
-def workflows(seen: Observed) -> list[WorkflowRow]:
-    """Return the workflows, those with the fullest payload first."""
-    keys = {
-        tuple(labels.get(label, "") for label in _BY_WORKFLOW)
-        for name in (f"{semconv.UTILIZATION.exposed_name}_bucket", semconv.PAYLOADS_REJECTED.exposed_name)
-        for labels, value in seen.samples.get(name, ())
-        if value
-    }
-    rows = [_workflow(seen, *key) for key in keys]
-    return sorted(rows, key=lambda row: (-row.refused, -row.fullest, row.runtime, row.workflow, row.direction))
-
-
-def _workflow(seen: Observed, runtime: str, workflow: str, direction: str) -> WorkflowRow:
-    named = {_RUNTIME: runtime, _WORKFLOW: workflow}
-    own = {**named, semconv.DIRECTION: direction}
-    fullest = _fullest(seen, semconv.UTILIZATION, own)
-    caps = [
-        value
-        for labels, value in seen.samples.get(semconv.PAYLOAD_CAP.exposed_name, ())
-        if (labels.get(_RUNTIME), labels.get(semconv.DIRECTION)) == (runtime, direction)
-    ]
-    room = round(min(caps) * max(0.0, 1 - fullest)) if caps else None
-    grew = seen.total(semconv.PAYLOAD_GROWTH, "_sum", **named)
-    times = seen.total(semconv.PAYLOAD_GROWTH, "_count", **named)
-    return WorkflowRow(
-        runtime=printable(runtime),
-        workflow=printable(workflow),
-        direction=printable(direction),
-        fullest=fullest,
-        room=room,
-        turns=int(room / (grew / times)) if room is not None and grew > 0 and times else None,
-        near=seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
-        over=seen.total(semconv.PAYLOAD_OVER_CAP, **own),
-        refused=seen.total(semconv.PAYLOADS_REJECTED, **own),
-        few_turns_left=seen.total(semconv.FEW_TURNS_LEFT, **named),
-    )
-
-
-def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
-    """Return the upper bound of the highest bucket with observations; 0 without any."""
-    sums: dict[float, float] = {}
-    for labels, value in seen.samples.get(f"{metric.exposed_name}_bucket", ()):
-        if own.items() <= labels.items():
-            bound = float(labels[promql.LE])
-            sums[bound] = sums.get(bound, 0.0) + value
-    most = max(sums.values(), default=0.0)
-    return min((bound for bound, count in sums.items() if count >= most), default=0.0) if most else 0.0
-
-
-def size_text(value: float | None) -> str:
-    """Return a number of bytes in the largest unit below it; ``-`` for none, ``>16 MiB`` above the last bucket."""
-    if value is None or not value:
-        return "-" if value is None else "0 B"
-    if math.isinf(value):
-        return ">16 MiB"
-    place = min(int(math.log(value, _STEP)), len(_UNITS) - 1)
-    return f"{value / _STEP**place:.{0 if not place else 1}f} {_UNITS[place]}"
-
-
-def share_text(value: float) -> str:
-    """Return the upper bound of a bucket of utilization."""
-    return ">200%" if math.isinf(value) else f"{value:.0%}"
-
-
-def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(labels.items()))

@@ -1,23 +1,103 @@
-"""The calls of Prometheus's HTTP API that a check needs; VictoriaMetrics, vmalert and Mimir answer them, too.
+"""The calls of Prometheus's HTTP API that commands need, and their options.
 
-https://prometheus.io/docs/prometheus/latest/querying/api/
+VictoriaMetrics, vmalert and Mimir answer them, too: https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+import click
 import httpx
 
+from agent_otel.alerts import promql
+from agent_otel.alerts.options import seconds
 from agent_otel.cli.console import Failure
 from agent_otel.cli.http_client import Server, Variables
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.semconv.types import Metric
+
+url_option: Final = click.option(
+    "--url", required=True, metavar="URL", help="Where Prometheus, VictoriaMetrics or Mimir is queried."
+)
+header_option: Final = click.option(
+    "--header",
+    "headers",
+    multiple=True,
+    metavar="NAME:VALUE",
+    help="A header to send, such as Mimir's X-Scope-OrgID: team. May be given again.",
+)
 
 VARIABLES: Final = Variables("PROMETHEUS_TOKEN", "PROMETHEUS_USER", "PROMETHEUS_PASSWORD")
 _API: Final = "/api/v1"
+#: Paths of the names of metrics and of labels.
+METRIC_NAMES: Final = "/label/__name__/values"
+LABEL_NAMES: Final = "/labels"
+
+
+def pairs(texts: tuple[str, ...], what: str, separator: str = "=") -> dict[str, str]:
+    """Return name -> value of texts such as ``name=value``.
+
+    Raises:
+        Failure: a text has no name or no separator.
+    """
+    found = {}
+    for text in texts:
+        name, separates, value = text.partition(separator)
+        if not (name.strip() and separates):
+            raise Failure(f"{what}: {text!r} is not name{separator}value")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def sent(texts: tuple[str, ...]) -> dict[str, str]:
+    """Return the headers of ``--header``.
+
+    Raises:
+        Failure: one of them cannot be sent.
+    """
+    found = pairs(texts, "--header", ":")
+    for name, value in found.items():
+        if not (name + value).isascii() or not (name + value).isprintable() or " " in name:
+            raise Failure(f"--header: {name!r} cannot be sent")
+    return found
+
+
+def seconds_of(duration: str) -> float:
+    """Return the seconds of a Prometheus duration such as ``1h30m``; ValueError for anything else."""
+    if not re.fullmatch(r"(?:\d+(?:ms|[smhdwy]))+|0", duration):
+        raise ValueError(f"{duration!r} is no duration such as 15m or 1h30m")
+    return seconds(duration)
+
+
+def seconds_since(text: str) -> float:
+    """Return the seconds of ``--since``.
+
+    Raises:
+        Failure: it is no duration, or no time at all.
+    """
+    try:
+        found = seconds_of(text)
+    except ValueError as error:
+        raise Failure(f"--since: {error}") from None
+    if not found:
+        raise Failure(f"--since: {text!r} is no time at all")
+    return found
+
+
+def exposed(metric: Metric, part: str) -> str:
+    """Return the name of the samples of a metric, or of a part of a histogram."""
+    return f"{metric.exposed_name}_{part}" if part else metric.exposed_name
+
+
+def gained(metric: Metric, part: str, labels: Iterable[str], window: str, matchers: Iterable[str] = ()) -> str:
+    """Return an expression for what a counter, or a part of a histogram, gained in a window, by these labels."""
+    return promql.total(labels, promql.gained(promql.selector(exposed(metric, part), matchers), window))
 
 
 class Prometheus:
@@ -61,13 +141,11 @@ class Prometheus:
         rows = found.get("result") if isinstance(found, dict) else None
         return [(row["metric"], float(row["value"][1])) for row in rows or []]
 
-    def metrics(self, selector: str, seconds: float) -> list[str]:
-        """Return the names of the metrics with samples in the last ``seconds``."""
-        return sorted(self._data("/label/__name__/values", self._lately(selector, seconds)) or [])
-
-    def labels(self, selector: str, seconds: float) -> set[str]:
-        """Return the names of the labels of these series."""
-        return set(self._data("/labels", self._lately(selector, seconds)) or [])
+    def names(self, path: str, selector: str, seconds: float) -> set[str]:
+        """Return the names at a path, of the series of a selector with samples in the last ``seconds``."""
+        now = time.time()
+        lately = {"match[]": selector, "start": f"{now - seconds:.0f}", "end": f"{now + 1:.0f}"}
+        return set(self._data(path, lately) or [])
 
     def formatted(self, expression: str) -> str | None:
         """Return an expression in this server's format; None when the server cannot format."""
@@ -80,11 +158,6 @@ class Prometheus:
             return str(self._server.parsed(response, f"{_API}/format_query").get("data"))
         self._formats = response.status_code == httpx.codes.BAD_REQUEST
         return None
-
-    @staticmethod
-    def _lately(selector: str, seconds: float) -> dict[str, str]:
-        now = time.time()
-        return {"match[]": selector, "start": f"{now - seconds:.0f}", "end": f"{now + 1:.0f}"}
 
     def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
         said = self._server.json("GET", _API + path, params=dict(parameters))

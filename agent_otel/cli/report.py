@@ -1,35 +1,40 @@
-"""``agent-otel report``: the daily review, from the metrics in a Prometheus."""
+"""``agent-otel report``: the daily review of a period, from the metrics in a Prometheus.
+
+Each table of the review is rows of names and figures. `_TABLES` says how they are shown.
+"""
 
 from __future__ import annotations
 
 import html
 import json
+import math
 import re
 import time
+from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 from markdown_it import MarkdownIt
 
 from agent_otel import semconv
-from agent_otel.alerts import Options
-from agent_otel.cli import console, server_options
-from agent_otel.cli.console import Failure
+from agent_otel.alerts import Options, promql
+from agent_otel.cli import console, prometheus
+from agent_otel.cli.console import Failure, printable
 from agent_otel.cli.prometheus import Prometheus
-from agent_otel.cli.review import review
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-    from agent_otel.cli.review import Costs, Review, Total
+    from agent_otel.semconv.types import Metric
 
 
-@click.command("report")
-@server_options.url
-@server_options.headers
+@click.command()
+@prometheus.url_option
+@prometheus.header_option
 @click.option("--since", default="1d", show_default=True, metavar="DURATION", help="The period, such as 8h or 7d.")
 @click.option("--until", metavar="TIME", help="The end of the period, such as 2026-11-22T06:00; UTC unless it has an "
               "offset. The default is now.")  # fmt: skip
@@ -40,7 +45,7 @@ if TYPE_CHECKING:
 @click.option("--runbook-url", default="", metavar="PATTERN", help="Where runbooks are; {alert} stands for the name.")
 @click.option("--format", "form", type=click.Choice(["text", "markdown", "html"]), default="text", show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Write all rows as JSON.")
-def command(  # noqa: PLR0913, PLR0917 - one for each option
+def report(  # noqa: PLR0913, PLR0917 - one for each option
     url: str,
     headers: tuple[str, ...],
     since: str,
@@ -56,21 +61,22 @@ def command(  # noqa: PLR0913, PLR0917 - one for each option
     The figures are compared with those of the same time before. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when there is no metric of agent_otel at all.
     """
-    seconds = server_options.duration(since)
+    seconds = prometheus.seconds_since(since)
     try:
         matchers = Options(selector=selector).matchers
     except ValueError as error:
         raise Failure(str(error)) from None
-    with closing(Prometheus(url, server_options.sent(headers))) as store:
+    with closing(Prometheus(url, prometheus.sent(headers))) as store:
         store.check()
-        found = review(store, since, seconds, _time(until), (matchers,) if matchers else ())
+        found = _review(store, since, seconds, _time(until), (matchers,) if matchers else ())
     if as_json:
-        click.echo(json.dumps(found.as_json(), indent=2))
+        click.echo(json.dumps(found, indent=2))
     elif form == "text":
-        show(found, rows, runbook_url)
+        _show(found, rows, runbook_url)
     else:
-        click.echo(console.shown(text(form, found, rows, runbook_url)), nl=False)
-    if found.is_empty:
+        text = _markdown(found, rows, runbook_url)
+        click.echo(console.shown(_page(text) if form == "html" else text), nl=False)
+    if not any(row["now"] or row["before"] for row in found["totals"]):
         console.warn(
             f"{url} has no metric of agent_otel in this period: `agent-otel alerts check` says what it has, "
             "`agent-otel doctor` whether an agent is measured"
@@ -88,6 +94,218 @@ def _time(text: str | None) -> float:
     return (at if at.tzinfo else at.replace(tzinfo=timezone.utc)).timestamp()
 
 
+# --- the figures ---------------------------------------------------------------------------------------------------
+
+_Row = dict[str, Any]
+_Key = tuple[str, ...]
+
+_TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
+_WORKFLOW: Final = (prometheus_label(semconv.RUNTIME), prometheus_label(semconv.WORKFLOW_NAME), semconv.DIRECTION)
+_RUN: Final = (prometheus_label(semconv.WORKFLOW_NAME), prometheus_label(semconv.AGENT_NAME))
+_MODEL: Final = prometheus_label(semconv.REQUEST_MODEL)
+#: Growth of a tool's mean result from which it is listed, and the calls in each period that a mean needs.
+_GROWN: Final = 1.2
+_CALLS: Final = 5
+#: Figures of the first table: words, metric, and the histogram's part that counts.
+_TOTALS: Final = (
+    ("tool calls", semconv.ARGS_SIZE, "count"),
+    ("bytes of results", semconv.RESULT_SIZE, "sum"),
+    ("truncated results", semconv.RESULTS_TRUNCATED, ""),
+    ("answers on a part of a result", semconv.ANSWERS_INCOMPLETE, ""),
+    ("repeated calls", semconv.TOOL_REPEATS, ""),
+    ("requests without the history", semconv.HISTORY_LOST, ""),
+    ("calls with refused arguments", semconv.INVALID_ARGUMENTS, ""),
+    ("refused payloads", semconv.PAYLOADS_REJECTED, ""),
+    ("failures of agent_otel itself", semconv.INTERNAL_ERRORS, ""),
+)
+
+
+@dataclass(frozen=True)
+class _Period:
+    """The values of a window that ends at a time (epoch seconds); those above 0, by the values of labels."""
+
+    store: Prometheus
+    window: str
+    until: float
+    matchers: tuple[str, ...]
+
+    def sums(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, float]:
+        """Return what a counter, or a part of a histogram, gained."""
+        return self._values(prometheus.gained(metric, part, labels, self.window, self.matchers), labels)
+
+    def counts(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, int]:
+        """Return the sums as whole numbers."""
+        return _rounded(self.sums(metric, *labels, part=part))
+
+    def quantile(self, at: float, metric: Metric, *labels: str) -> defaultdict[_Key, float]:
+        """Return a quantile of a histogram."""
+        buckets = prometheus.gained(metric, "bucket", (*labels, promql.LE), self.window, self.matchers)
+        return self._values(promql.quantile(at, buckets), labels)
+
+    def _values(self, expression: str, labels: tuple[str, ...]) -> defaultdict[_Key, float]:
+        found: defaultdict[_Key, float] = defaultdict(float)
+        for own, value in self.store.query(expression, self.until):
+            if value > 0 and math.isfinite(value):
+                found[tuple(printable(own.get(label, "")) for label in labels)] = value
+        return found
+
+
+def _review(store: Prometheus, since: str, seconds: float, until: float, matchers: tuple[str, ...]) -> dict[str, Any]:
+    """Return the findings of the period ``since`` (a duration such as ``1d``) until then, and of the one before."""
+    now, before = (_Period(store, since, end, matchers) for end in (until, until - seconds))
+    totals = [
+        {"what": words, **{name: _total(period, metric, part) for name, period in (("now", now), ("before", before))}}
+        for words, metric, part in _TOTALS
+    ]
+    calls = now.sums(semconv.ARGS_SIZE, _TOOL, part="count")
+    return {
+        "since": since,
+        "seconds": seconds,
+        "until": until,
+        "totals": totals,
+        "grown": _grown(now, before),
+        "cut": _counted(now, calls, semconv.RESULTS_TRUNCATED, ("tool", "layer", "reason"), "results"),
+        "incomplete": _counted(now, None, semconv.ANSWERS_INCOMPLETE, ("tool", "reason"), "answers"),
+        "repeating": _counted(now, calls, semconv.TOOL_REPEATS, ("tool",), "repeats"),
+        "nearest": _nearest(now),
+        "costs": _costs(now),
+    }
+
+
+def _total(period: _Period, metric: Metric, part: str) -> int:
+    return round(sum(period.sums(metric, part=part).values()))
+
+
+def _rounded(sums: Mapping[_Key, float]) -> defaultdict[_Key, int]:
+    return defaultdict(int, {key: round(value) for key, value in sums.items()})
+
+
+def _rows(
+    keys: Iterable[_Key], names: tuple[str, ...], by: tuple[str, ...], **columns: Mapping[_Key, Any]
+) -> list[_Row]:
+    """Return a row for each key, with its labels under ``names``; those with the largest figures ``by`` first."""
+    rows = [
+        {**dict(zip(names, key, strict=True)), **{name: column[key] for name, column in columns.items()}}
+        for key in keys
+    ]
+    return sorted(rows, key=lambda row: (*(-row[name] for name in by), *(row[name] for name in names)))
+
+
+def _counted(
+    now: _Period, calls: Mapping[_Key, float] | None, metric: Metric, names: tuple[str, ...], figure: str
+) -> list[_Row]:
+    """Return the events of a counter by tool, and their share of its calls, at most 1 and 0 where these are unknown."""
+    sums = now.sums(metric, _TOOL, *names[1:])
+    columns: dict[str, Mapping[_Key, Any]] = {figure: _rounded(sums)}
+    if calls is not None:
+        columns["share"] = {
+            key: min(1.0, value / calls[key[:1]]) if calls.get(key[:1]) else 0.0 for key, value in sums.items()
+        }
+    return _rows([key for key, value in sums.items() if round(value)], names, (figure,), **columns)
+
+
+def _grown(now: _Period, before: _Period) -> list[_Row]:
+    """Return tools with a larger mean result, those that grew most first; sizes are bytes."""
+    size = semconv.RESULT_SIZE
+    (counts, bytes_, p95), (counts_before, bytes_before, p95_before) = (
+        (
+            period.sums(size, _TOOL, part="count"),
+            period.sums(size, _TOOL, part="sum"),
+            period.quantile(0.95, size, _TOOL),
+        )
+        for period in (now, before)
+    )
+    enough = [key for key in counts if min(counts[key], counts_before[key]) >= _CALLS and key in bytes_before]
+    mean = {key: bytes_[key] / counts[key] for key in enough}
+    mean_before = {key: bytes_before[key] / counts_before[key] for key in enough}
+    return _rows(
+        [key for key in enough if mean[key] >= _GROWN * mean_before[key]],
+        ("tool",),
+        ("factor",),
+        calls=_rounded(counts),
+        factor={key: mean[key] / mean_before[key] for key in enough},
+        mean=_rounded(mean),
+        mean_before=_rounded(mean_before),
+        p95=_rounded(p95),
+        p95_before=_rounded(p95_before),
+    )
+
+
+def _nearest(now: _Period) -> list[_Row]:
+    """Return the workflows with the fullest payloads first; those of which a payload was refused before all."""
+    utilization = now.quantile(1, semconv.UTILIZATION, *_WORKFLOW)
+    near, over, refused = (
+        now.counts(metric, *_WORKFLOW)
+        for metric in (semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
+    )
+    few, keys = now.counts(semconv.FEW_TURNS_LEFT, *_WORKFLOW[:2]), {*utilization, *refused}
+    return _rows(
+        keys,
+        ("runtime", "workflow", "direction"),
+        ("refused", "utilization"),
+        utilization=utilization,
+        near=near,
+        over=over,
+        refused=refused,
+        few_turns_left={key: few[key[:2]] for key in keys},
+    )
+
+
+def _costs(now: _Period) -> dict[str, list[_Row]]:
+    """Return the costs: the costliest workflows, money by tool and by model, and the savings of remedies."""
+    return {
+        "workflows": _workflows(now),
+        "tools": _paid(now, _TOOL, now.counts(semconv.DEFINITION_TOKENS, _TOOL)),
+        "models": _paid(now, _MODEL),
+        "saved": _saved(now, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS),
+        "savable": _saved(now, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS),
+    }
+
+
+def _workflows(now: _Period) -> list[_Row]:
+    """Return finished executions by workflow and agent; ``cached`` is the tokens' share from a provider's cache."""
+    executions = now.sums(semconv.EXECUTION_TOKENS, *_RUN, part="count")
+    dollars, tokens, cached, requests, retries = (
+        now.sums(metric, *_RUN, part="sum")
+        for metric in (
+            semconv.EXECUTION_PRICE,
+            semconv.EXECUTION_TOKENS,
+            semconv.EXECUTION_CACHED,
+            semconv.EXECUTION_MODEL_REQUESTS,
+            semconv.EXECUTION_MODEL_RETRIES,
+        )
+    )
+    return _rows(
+        executions,
+        ("workflow", "agent"),
+        ("dollars", "tokens"),
+        executions=_rounded(executions),
+        dollars=dollars,
+        dollars_each={key: dollars[key] / count for key, count in executions.items()},
+        tokens=_rounded(tokens),
+        cached={key: min(1.0, cached[key] / tokens[key]) if key in tokens else 0.0 for key in executions},
+        requests=_rounded(requests),
+        retries=_rounded(retries),
+    )
+
+
+def _paid(now: _Period, label: str, definitions: Mapping[_Key, int] | None = None) -> list[_Row]:
+    """Return input tokens of model requests and their price, by tool or model; tokens of definitions stand apart."""
+    dollars, tokens = now.sums(semconv.CONTEXT_COST, label), now.counts(semconv.CONTEXT_TOKENS_OF, label)
+    keys = [key for key in {*tokens, *definitions} if key[0]] if definitions is not None else list(tokens)
+    own = definitions if definitions is not None else defaultdict(int)
+    rows = _rows(keys, ("name",), (), dollars=dollars, tokens=tokens, definition_tokens=own)
+    return sorted(rows, key=lambda row: (-row["dollars"], -row["tokens"] - row["definition_tokens"]))
+
+
+def _saved(now: _Period, cost: Metric, count: Metric) -> list[_Row]:
+    """Return tokens that requests lacked because of a remedy, or would have with one that is off."""
+    tokens = now.counts(count, semconv.STRATEGY)
+    return _rows(tokens, ("remedy",), ("dollars", "tokens"), dollars=now.sums(cost, semconv.STRATEGY), tokens=tokens)
+
+
+# --- as text in a terminal, as Markdown, and as a page of HTML that needs no other file ------------------------------
+
 _TITLE: Final = "Daily review of the agents' tool results"
 _NONE: Final = "Nothing."
 _SETTINGS: Final = {
@@ -96,7 +314,7 @@ _SETTINGS: Final = {
     semconv.COMPACT: "AGENT_OTEL_COMPACT_ARGUMENTS",
 }
 _NAME: Final = re.compile(r"[\w.:/-]+")
-_PAGE: Final = """<!doctype html>
+_HTML: Final = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -116,207 +334,202 @@ code {{ overflow-wrap: anywhere; }}
 </html>
 """
 
-# The review as text in a terminal, as Markdown, and as a page of HTML that needs no other file.
+
+def _change(row: _Row) -> str:
+    return f"{(row['now'] - row['before']) / row['before']:+.0%}" if row["before"] else "new" if row["now"] else ""
 
 
 @dataclass(frozen=True)
-class _Section:
-    """A table with its title; the first ``names`` columns are names, the others figures."""
+class _Table:
+    """A table of the review; the first ``names`` columns are names, the others figures."""
 
+    #: The path of its rows in the review.
+    path: str
     title: str
-    note: str
-    alert: str
-    head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
+    #: Head -> the text of a row's cell.
+    columns: Mapping[str, str | Callable[[_Row], str]]
+    note: str = ""
+    alert: str = ""
     names: int = 1
 
+    def cells(self, review: Mapping[str, Any]) -> list[tuple[str, ...]]:
+        """Return the texts of its rows."""
+        rows: Any = review
+        for key in self.path.split("."):
+            rows = rows[key]
+        return [
+            tuple(cell(row) if callable(cell) else cell.format_map(row) for cell in self.columns.values())
+            for row in rows
+        ]
 
-def show(review: Review, rows: int, runbook_url: str) -> None:
+
+_MONEY: Final = "${dollars:,.2f}"
+_TABLES: Final = (
+    _Table("totals", "In short", {"": "{what}", "now": "{now:,}", "before": "{before:,}", "change": _change}),
+    _Table(
+        "grown",
+        "What grew",
+        {
+            "tool": "{tool}",
+            "mean": "{mean:,}",
+            "before": "{mean_before:,}",
+            "growth": "{factor:.1f} x",
+            "p95": "{p95:,}",
+            "p95 before": "{p95_before:,}",
+            "calls": "{calls:,}",
+        },
+        "A tool's mean result, in bytes; p95 is estimated from buckets.",
+        "AgentToolResultGrown",
+    ),
+    _Table(
+        "cut",
+        "What was cut",
+        {"tool": "{tool}", "layer": "{layer}", "reason": "{reason}", "results": "{results:,}", "share": "{share:.1%}"},
+        "Truncated results, and their share of the tool's calls.",
+        "AgentToolTruncationHigh",
+        names=3,
+    ),
+    _Table(
+        "incomplete",
+        "Worst answers",
+        {"tool": "{tool}", "reason": "{reason}", "answers": "{answers:,}"},
+        "Final answers while the model had a part of a result only.",
+        "AgentAnswersIncomplete",
+        names=2,
+    ),
+    _Table(
+        "repeating",
+        "Who repeats",
+        {"tool": "{tool}", "repeats": "{repeats:,}", "share": "{share:.1%}"},
+        "Calls with the arguments of an earlier call in the same execution.",
+    ),
+    _Table(
+        "nearest",
+        "Payloads nearest to their cap",
+        {
+            "runtime": "{runtime}",
+            "workflow": "{workflow}",
+            "direction": "{direction}",
+            "fullest": "{utilization:.0%}",
+            "near": "{near:,}",
+            "over": "{over:,}",
+            "refused": "{refused:,}",
+            "few turns left": "{few_turns_left:,}",
+        },
+        "The fullest payload, as the upper bound of its bucket; 100% is the cap.",
+        "AgentWorkflowPayloadNearCap",
+        names=3,
+    ),
+    _Table(
+        "costs.workflows",
+        "Costliest workflows",
+        {
+            "workflow": "{workflow}",
+            "agent": "{agent}",
+            "money": _MONEY,
+            "each": "${dollars_each:,.2f}",
+            "executions": "{executions:,}",
+            "tokens": "{tokens:,}",
+            "cached": "{cached:.1%}",
+            "requests": "{requests:,}",
+            "retries": "{retries:,}",
+        },
+        "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share of "
+        "the tokens that a provider's cache has served.",
+        names=2,
+    ),
+    _Table(
+        "costs.tools",
+        "Money by tool",
+        {
+            "tool": "{name}",
+            "money": _MONEY,
+            "tokens": "{tokens:,}",
+            "tokens of its definition": "{definition_tokens:,}",
+        },
+        "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
+    ),
+    _Table(
+        "costs.models",
+        "Money by model",
+        {"model": "{name}", "money": _MONEY, "tokens": "{tokens:,}"},
+        "Input tokens of all requests.",
+    ),
+    _Table(
+        "costs.saved",
+        "Saved by remedies",
+        {"remedy": "{remedy}", "money": _MONEY, "tokens": "{tokens:,}"},
+        "What requests would have had in addition.",
+    ),
+    _Table(
+        "costs.savable",
+        "Savable by remedies that are off",
+        {
+            "remedy": "{remedy}",
+            "money": _MONEY,
+            "tokens": "{tokens:,}",
+            "setting": lambda row: _SETTINGS.get(row["remedy"], ""),
+        },
+        "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
+        "tokens, which is not taken off.",
+    ),
+)
+
+
+def _notes(table: _Table, cells: list[tuple[str, ...]], rows: int) -> list[str]:
+    """Return the lines below a table: how many rows are left out, and what its figures are."""
+    left = [f"{len(cells) - rows:,} more."] if len(cells) > rows else []
+    return [*left, table.note] if table.note else left
+
+
+def _show(review: Mapping[str, Any], rows: int, runbook_url: str) -> None:
     """Print the review; each table has at most so many rows."""
     console.say(_TITLE, "bold")
     console.say(_period(review))
-    for section in _sections(review):
-        console.say(f"\n{section.title}", "bold")
-        if not section.rows:
+    for table in _TABLES:
+        console.say(f"\n{table.title}", "bold")
+        cells = table.cells(review)
+        if not cells:
             console.say(_NONE)
             continue
-        console.table(section.head, section.rows[:rows])
-        for line in (*_rest(section, rows), section.note, _runbook(section, runbook_url)):
-            if line:
-                console.say(line)
+        console.table(tuple(table.columns), cells[:rows])
+        for line in _notes(table, cells, rows):
+            console.say(line)
+        if table.alert:
+            console.say(f"Runbook: {runbook_url.replace('{alert}', table.alert) or table.alert}")
 
 
-def markdown(review: Review, rows: int, runbook_url: str) -> str:
+def _markdown(review: Mapping[str, Any], rows: int, runbook_url: str) -> str:
     """Return the review as Markdown with tables as GitHub and GitLab read them."""
     parts = [f"# {_TITLE}", _period(review)]
-    for section in _sections(review):
-        parts.append(f"## {section.title}")
-        if not section.rows:
+    for table in _TABLES:
+        cells = table.cells(review)
+        parts.append(f"## {table.title}")
+        if not cells:
             parts.append(_NONE)
             continue
-        lines = [section.head, ("---",) * len(section.head)]
-        lines += [
-            tuple(_cell(cell) if place < section.names else cell for place, cell in enumerate(row))
-            for row in section.rows[:rows]
-        ]
+        lines = [tuple(table.columns), ("---",) * len(table.columns)]
+        lines += [(*map(_literal, row[: table.names]), *row[table.names :]) for row in cells[:rows]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-        parts += [line for line in (*_rest(section, rows), section.note) if line]
-        if section.alert:
-            parts.append(_link(section.alert, runbook_url))
+        parts += _notes(table, cells, rows)
+        if table.alert and runbook_url:
+            parts.append(f"Runbook: [{table.alert}](<{runbook_url.replace('{alert}', table.alert)}>)")
+        elif table.alert:
+            parts.append(f"Runbook: `{table.alert}`")
     return "\n\n".join(parts) + "\n"
 
 
-def page(review: Review, rows: int, runbook_url: str) -> str:
-    """Return the review as HTML."""
-    reader = MarkdownIt("commonmark", {"html": False}).enable("table")
-    body = reader.render(markdown(review, rows, runbook_url))
-    return _PAGE.format(title=html.escape(_TITLE), body=body)
+def _page(markdown: str) -> str:
+    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
+    return _HTML.format(title=html.escape(_TITLE), body=body)
 
 
-def _period(review: Review) -> str:
-    begin, end = (
-        time.strftime("%Y-%m-%d %H:%M", time.gmtime(at)) for at in (review.until - review.seconds, review.until)
-    )
-    return f"From {begin} to {end} UTC ({review.since}), beside the {review.since} before."
+def _period(review: Mapping[str, Any]) -> str:
+    until, since = review["until"], review["since"]
+    begin, end = (time.strftime("%Y-%m-%d %H:%M", time.gmtime(at)) for at in (until - review["seconds"], until))
+    return f"From {begin} to {end} UTC ({since}), beside the {since} before."
 
 
-def _sections(review: Review) -> list[_Section]:
-    return [
-        _Section("In short", "", "", ("", "now", "before", "change"), [_total(total) for total in review.totals]),
-        _Section(
-            "What grew",
-            "A tool's mean result, in bytes; p95 is estimated from buckets.",
-            "AgentToolResultGrown",
-            ("tool", "mean", "before", "growth", "p95", "p95 before", "calls"),
-            [
-                (row.tool, f"{row.mean:,}", f"{row.mean_before:,}", f"{row.factor:.1f} x", f"{row.p95:,}",
-                 f"{row.p95_before:,}", f"{row.calls:,}")
-                for row in review.grown
-            ],
-        ),
-        _Section(
-            "What was cut",
-            "Truncated results, and their share of the tool's calls.",
-            "AgentToolTruncationHigh",
-            ("tool", "layer", "reason", "results", "share"),
-            [(row.tool, row.layer, row.reason, f"{row.results:,}", f"{row.share:.1%}") for row in review.cut],
-            names=3,
-        ),
-        _Section(
-            "Worst answers",
-            "Final answers while the model had a part of a result only.",
-            "AgentAnswersIncomplete",
-            ("tool", "reason", "answers"),
-            [(row.tool, row.reason, f"{row.answers:,}") for row in review.incomplete],
-            names=2,
-        ),
-        _Section(
-            "Who repeats",
-            "Calls with the arguments of an earlier call in the same execution.",
-            "",
-            ("tool", "repeats", "share"),
-            [(row.tool, f"{row.repeats:,}", f"{row.share:.1%}") for row in review.repeating],
-        ),
-        _Section(
-            "Payloads nearest to their cap",
-            "The fullest payload, as the upper bound of its bucket; 100% is the cap.",
-            "AgentWorkflowPayloadNearCap",
-            ("runtime", "workflow", "direction", "fullest", "near", "over", "refused", "few turns left"),
-            [
-                (row.runtime, row.workflow, row.direction, f"{row.utilization:.0%}", f"{row.near:,}", f"{row.over:,}",
-                 f"{row.refused:,}", f"{row.few_turns_left:,}")
-                for row in review.nearest
-            ],
-            names=3,
-        ),
-        *_costs(review.costs),
-    ]  # fmt: skip
-
-
-def _costs(costs: Costs) -> list[_Section]:
-    return [
-        _Section(
-            "Costliest workflows",
-            "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share "
-            "of the tokens that a provider's cache has served.",
-            "",
-            ("workflow", "agent", "money", "each", "executions", "tokens", "cached", "requests", "retries"),
-            [
-                (row.workflow, row.agent, _money(row.dollars), _money(row.dollars_each), f"{row.executions:,}",
-                 f"{row.tokens:,}", f"{row.cached:.1%}", f"{row.requests:,}", f"{row.retries:,}")
-                for row in costs.workflows
-            ],
-            names=2,
-        ),
-        _Section(
-            "Money by tool",
-            "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
-            "",
-            ("tool", "money", "tokens", "tokens of its definition"),
-            [(row.name, _money(row.dollars), f"{row.tokens:,}", f"{row.definition_tokens:,}") for row in costs.tools],
-        ),
-        _Section(
-            "Money by model",
-            "Input tokens of all requests.",
-            "",
-            ("model", "money", "tokens"),
-            [(row.name, _money(row.dollars), f"{row.tokens:,}") for row in costs.models],
-        ),
-        _Section(
-            "Saved by remedies",
-            "What requests would have had in addition.",
-            "",
-            ("remedy", "money", "tokens"),
-            [(row.remedy, _money(row.dollars), f"{row.tokens:,}") for row in costs.saved],
-        ),
-        _Section(
-            "Savable by remedies that are off",
-            "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
-            "tokens, which is not taken off.",
-            "",
-            ("remedy", "money", "tokens", "setting"),
-            [
-                (row.remedy, _money(row.dollars), f"{row.tokens:,}", _SETTINGS.get(row.remedy, ""))
-                for row in costs.savable
-            ],
-        ),
-    ]  # fmt: skip
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:,.2f}"
-
-
-def _total(total: Total) -> tuple[str, ...]:
-    change = f"{(total.now - total.before) / total.before:+.0%}" if total.before else "new" if total.now else ""
-    return (total.what, f"{total.now:,}", f"{total.before:,}", change)
-
-
-def _rest(section: _Section, rows: int) -> list[str]:
-    more = len(section.rows) - rows
-    return [f"{more:,} more."] if more > 0 else []
-
-
-def _runbook(section: _Section, pattern: str) -> str:
-    if not section.alert:
-        return ""
-    return f"Runbook: {pattern.replace('{alert}', section.alert) if pattern else section.alert}"
-
-
-def _link(alert: str, pattern: str) -> str:
-    return f"Runbook: [{alert}](<{pattern.replace('{alert}', alert)}>)" if pattern else f"Runbook: `{alert}`"
-
-
-def _cell(text: str) -> str:
+def _literal(name: str) -> str:
     """Return a name as Markdown that shows it literally."""
-    if _NAME.fullmatch(text):
-        return f"`{text}`"
-    return re.sub(r"([\\`*_{}\[\]<>()#+\-.!|~&])", r"\\\1", text)
-
-
-_FORMATS: Final[dict[str, Callable[[Review, int, str], str]]] = {"markdown": markdown, "html": page}
-
-
-def text(form: str, review: Review, rows: int, runbook_url: str) -> str:
-    """Return the review in one of the formats ``markdown`` and ``html``."""
-    return _FORMATS[form](review, rows, runbook_url)
+    return f"`{name}`" if _NAME.fullmatch(name) else re.sub(r"([\\`*_{}\[\]<>()#+\-.!|~&])", r"\\\1", name)

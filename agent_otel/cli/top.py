@@ -1,15 +1,10 @@
-"""``agent-otel top``: a live view of agents in a terminal."""
+"""The screen of ``agent-otel top``: a live view of agents in a terminal."""
 
 from __future__ import annotations
 
-import importlib.util
-import math
-import sys
 import time
-from contextlib import closing
-from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, Final
 
-import click
 from rich.text import Text
 from textual import on, work
 from textual.app import App, ComposeResult
@@ -19,133 +14,16 @@ from textual.coordinate import Coordinate
 from textual.screen import ModalScreen
 from textual.widgets import DataTable, Footer, Input, Markdown, Static
 
-from agent_otel._internal.installing import installed_with
-from agent_otel.cli import console, metrics, server_options, shipped
-from agent_otel.cli.console import Failure
-from agent_otel.cli.live import Endpoint, Live, Snapshot, ToolRow, Window, WorkflowRow, share_text, size_text
-from agent_otel.cli.prometheus import Prometheus
+from agent_otel.cli import files
+from agent_otel.cli.live import TOOL_COLUMNS, WORKFLOW_COLUMNS, Live, Row, Snapshot, runbook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
-
-@click.command("top")
-@click.argument("endpoints", nargs=-1, metavar="[URL]...")
-@click.option("--prometheus", metavar="URL", help="Read a Prometheus instead of endpoints.")
-@click.option("--since", default="1h", show_default=True, metavar="DURATION", help="The window of --prometheus.")
-@server_options.headers
-@click.option(
-    "--interval", type=click.FloatRange(0.2), default=2.0, show_default=True, help="Seconds between readings."
-)
-@console.json_option
-def command(  # noqa: PLR0913 - one for each option
-    endpoints: tuple[str, ...],
-    prometheus: str | None,
-    since: str,
-    headers: tuple[str, ...],
-    interval: float,
-    *,
-    is_json: bool,
-) -> None:
-    """Watch agents: tools by bytes, cuts and repeats; workflows by the room that is left below the cap.
-
-    URL is an agent's endpoint, such as localhost:9464; several are added up. Counts are those since the process began,
-    and from now on after the key z; with --prometheus those of --since. Credentials of endpoints are METRICS_TOKEN, or
-    METRICS_USER and METRICS_PASSWORD; those of a Prometheus PROMETHEUS_TOKEN, or PROMETHEUS_USER and
-    PROMETHEUS_PASSWORD.
-
-    Keys: s sorts by the next column, S by the one before; b bytes, c cuts, r repeats; / filters by name; Enter opens
-    the runbook; z counts from now; space pauses; q ends.
-
-    With --json it prints what the view would begin with, and ends; the exit code is 1 when a source does not answer.
-    """
-    if bool(endpoints) == bool(prometheus):
-        raise click.UsageError("give the address of an endpoint, such as localhost:9464, or --prometheus URL")
-    sent = server_options.sent(headers)
-    if prometheus:
-        store = Prometheus(prometheus, sent)
-        live = Live([Window(store, since, server_options.duration(since))])
-    else:
-        live = Live([Endpoint(url, sent) for url in endpoints])
-    with closing(live):
-        if is_json:
-            metrics.as_json(live.read(), has_rates=bool(prometheus))
-        else:
-            _view(live, interval)
-
-
-def _view(live: Live, interval: float) -> None:
-    if importlib.util.find_spec("textual") is None:
-        raise Failure(f"the live view needs textual: {installed_with('top')}")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("the live view needs a terminal; `agent-otel metrics URL` prints the same once")
-
-    Top(live, interval).run()
-
-
-_FEW_TURNS: Final = 3
-_NEAR: Final = 0.8
 _DANGER: Final = "bold red"
 _SHORTEST_NAME: Final = 8
 _LONGEST_NAME: Final = 1_000
-
-# The screen of ``agent-otel top``.
-
-
-class _Column(NamedTuple):
-    """A column: its head, its text and style of a row, and the value that it sorts by, the largest first."""
-
-    head: str
-    text: Callable[..., str]
-    value: Callable[..., tuple[float, ...] | str]
-    style: Callable[..., str] = lambda _: ""
-
-
-def _count(head: str, name: str, *, is_bad: bool = False) -> _Column:
-    return _Column(
-        head,
-        lambda row: f"{getattr(row, name):,}",
-        lambda row: (-getattr(row, name),),
-        lambda row: _DANGER if is_bad and getattr(row, name) else "",
-    )
-
-
-_TOOL_COLUMNS: Final = (
-    _Column("tool", lambda row: row.name, lambda row: row.name),
-    _count("calls", "calls"),
-    _Column("/min", lambda row: f"{row.per_minute:.0f}", lambda row: (-row.per_minute,)),
-    _Column("bytes", lambda row: size_text(row.result_bytes), lambda row: (-row.result_bytes,)),
-    _Column("largest", lambda row: size_text(row.largest), lambda row: (-row.largest,)),
-    _count("large", "large"),
-    _count("cut", "truncated", is_bad=True),
-    _count("repeats", "repeats"),
-    _count("partial", "incomplete_answers", is_bad=True),
-)
-_WORKFLOW_COLUMNS: Final = (
-    _Column("workflow", lambda row: row.workflow or "-", lambda row: row.workflow),
-    _Column("runtime", lambda row: row.runtime, lambda row: row.runtime),
-    _Column("payload", lambda row: row.direction, lambda row: row.direction),
-    _Column(
-        "full",
-        lambda row: share_text(row.fullest),
-        lambda row: (-row.fullest,),
-        lambda row: _DANGER if row.fullest > _NEAR else "",
-    ),
-    _Column(
-        "room left",
-        lambda row: size_text(row.room),
-        lambda row: (math.inf if row.room is None else row.room, -row.fullest),
-    ),
-    _Column(
-        "turns left",
-        lambda row: "-" if row.turns is None else f"{row.turns:,}",
-        lambda row: (math.inf if row.turns is None else row.turns,),
-        lambda row: _DANGER if row.turns is not None and row.turns < _FEW_TURNS else "",
-    ),
-    _count("near", "near"),
-    _count("over", "over", is_bad=True),
-    _count("refused", "refused", is_bad=True),
-)
+_COLUMNS: Final = {"tools": TOOL_COLUMNS, "workflows": WORKFLOW_COLUMNS}
 #: Columns that the tables are sorted by at first: bytes, and room left.
 _FIRST: Final = {"tools": 3, "workflows": 4}
 
@@ -204,10 +82,9 @@ class Top(App[None]):
         super().__init__()
         self._live = live
         self._interval = interval
-        self._columns = {"tools": _TOOL_COLUMNS, "workflows": _WORKFLOW_COLUMNS}
         self._sorted = dict(_FIRST)
-        self._rows: dict[str, list[ToolRow] | list[WorkflowRow]] = {"tools": [], "workflows": []}
-        self._shown: dict[str, list[ToolRow | WorkflowRow]] = {"tools": [], "workflows": []}
+        self._rows: dict[str, Sequence[Row]] = {"tools": [], "workflows": []}
+        self._shown: dict[str, list[Row]] = {"tools": [], "workflows": []}
         self._failures: list[str] = []
         self._read_at = ""
         self._is_paused = False
@@ -216,7 +93,7 @@ class Top(App[None]):
     def compose(self) -> ComposeResult:
         """Yield the status line, both tables and the field of the filter."""
         yield Static("reading ...", id="status", markup=False)
-        for name in self._columns:
+        for name in _COLUMNS:
             yield _Table(id=name, cursor_type="row", zebra_stripes=True)
         yield Input(placeholder="part of a name; Enter keeps it, Escape ends it", id="filter")
         yield Footer()
@@ -247,28 +124,28 @@ class Top(App[None]):
         self._redraw()
 
     def _redraw(self) -> None:
-        for name in self._columns:
+        for name in _COLUMNS:
             self._fill(name)
         self._say()
 
     def _fill(self, name: str) -> None:
         """Show the rows of a table, sorted and filtered; the cursor stays on its row."""
         table = self.query_one(f"#{name}", DataTable)
-        columns, by = self._columns[name], self._sorted[name]
+        columns, by = _COLUMNS[name], self._sorted[name]
         part = self.query_one("#filter", Input).value.lower()
-        rows = [row for row in self._rows[name] if part in _name(row).lower()]
+        rows = [row for row in self._rows[name] if part in row.name.lower()]
         rows.sort(key=columns[by].value)
         cursor = table.cursor_row
-        at = _key(self._shown[name][cursor]) if cursor < len(self._shown[name]) else ""
+        at = self._shown[name][cursor].key if cursor < len(self._shown[name]) else ""
         self._shown[name] = list(rows)
         table.clear(columns=True)
         heads = [f"{column.head}{' v' if number == by else ''}" for number, column in enumerate(columns)]
         table.add_columns(*map(Text, heads))
         room = _name_room(table, heads[1:], [[column.text(row) for row in rows] for column in columns[1:]])
         for row in rows:
-            first, *rest = (Text(column.text(row), style=column.style(row)) for column in columns)
+            first, *rest = (Text(column.text(row), style=_DANGER if column.is_bad(row) else "") for column in columns)
             table.add_row(Text(shortened(first.plain, room), style=first.style), *rest)
-        places = [number for number, row in enumerate(rows) if _key(row) == at]
+        places = [number for number, row in enumerate(rows) if row.key == at]
         if places:
             table.cursor_coordinate = Coordinate(places[0], 0)
 
@@ -282,7 +159,7 @@ class Top(App[None]):
         name = self._focused()
         shown, cursor = self._shown[name], self.query_one(f"#{name}", DataTable).cursor_row
         if 0 <= cursor < len(shown):
-            text += f"  {_name(shown[cursor])}"  # whole, also where the table has shortened it
+            text += f"  {shown[cursor].name}"  # whole, also where the table has shortened it
         if not self._rows["tools"]:
             text += "  no tool call seen: `agent-otel doctor` says why"
         self.query_one("#status", Static).update(Text(text))
@@ -293,12 +170,12 @@ class Top(App[None]):
     def action_sort(self, step: int) -> None:
         """Sort the table with the cursor by its next column, or by the one before."""
         name = self._focused()
-        self._sorted[name] = (self._sorted[name] + step) % len(self._columns[name])
+        self._sorted[name] = (self._sorted[name] + step) % len(_COLUMNS[name])
         self._redraw()
 
     def action_by(self, head: str) -> None:
         """Sort the tools by this column."""
-        self._sorted["tools"] = [column.head for column in _TOOL_COLUMNS].index(head)
+        self._sorted["tools"] = [column.head for column in TOOL_COLUMNS].index(head)
         self._redraw()
 
     @on(DataTable.RowHighlighted)
@@ -352,10 +229,10 @@ class Top(App[None]):
     def open_runbook(self, event: DataTable.RowSelected) -> None:
         """Open the runbook for the worst trouble of a row."""
         row = self._shown[str(event.data_table.id)][event.cursor_row]
-        if row.runbook:
-            self.push_screen(Runbook(shipped.files("alerts", "runbooks/*.md")[f"runbooks/{row.runbook}.md"]))
+        if alert := runbook(row):
+            self.push_screen(Runbook(files.texts("alerts", "runbooks/*.md")[f"runbooks/{alert}.md"]))
         else:
-            self.notify(f"{_name(row)}: nothing was cut, refused or near its cap", markup=False)
+            self.notify(f"{row.name}: nothing was cut, refused or near its cap", markup=False)
 
 
 def shortened(name: str, room: int) -> str:
@@ -373,12 +250,3 @@ def _name_room(table: DataTable[Text], heads: list[str], columns: list[list[str]
     taken = sum(max(map(len, [head, *texts])) for head, texts in zip(heads, columns, strict=True))
     padding = 2 * table.cell_padding * (len(heads) + 1)
     return min(max(table.scrollable_content_region.width - taken - padding, _SHORTEST_NAME), _LONGEST_NAME)
-
-
-def _name(row: ToolRow | WorkflowRow) -> str:
-    return row.name if isinstance(row, ToolRow) else row.workflow
-
-
-def _key(row: ToolRow | WorkflowRow) -> str:
-    """Return what a row stands for, the same after the next reading."""
-    return row.name if isinstance(row, ToolRow) else f"{row.runtime} {row.workflow} {row.direction}"

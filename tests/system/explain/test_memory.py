@@ -21,7 +21,7 @@ import re
 import sys
 from pathlib import Path
 
-from agent_otel.cli.explain import command
+from agent_otel.cli.explain import explain as command
 
 def memory():
     return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) * 1024

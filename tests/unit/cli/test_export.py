@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from agent_otel import semconv
-from agent_otel.cli import exporting
+from agent_otel.cli import files
 from tests.rows import each_row
 from tests.system.engines import prometheus, starting
 from tests.unit.cli.running import run
@@ -353,7 +353,7 @@ def test_dashboards_that_were_exported_are_known_as_ours(tmp_path: Path, form: s
     """So that the next release's replace them."""
     run("dashboards", "export", tmp_path, "--format", form)
     every = [path for path in tmp_path.rglob("*") if path.is_file()]
-    assert all(exporting.is_ours(path, path.read_text()) for path in every)
+    assert all(files.is_ours(path, path.read_text()) for path in every)
     assert "scripts/generate" not in "".join(path.read_text() for path in every)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from contextlib import closing
 from copy import deepcopy
@@ -16,7 +17,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from agent_otel.cli import dashboard_diff, shipped
+from agent_otel.cli import files
 from tests.rows import each_row
 from tests.servers.grafana import PASSWORD, TOKEN, USER, VIEWER, Grafana, Stored
 from tests.unit.cli.other import Other
@@ -62,17 +63,13 @@ def test_every_dashboard_is_created_in_a_folder_that_is_made(grafana: Grafana) -
     assert f"{grafana.url}/d/agent-otel-tools/slug" in ran.out
 
 
-def test_what_is_stored_is_what_is_shipped_and_a_mark(grafana: Grafana) -> None:
+def test_what_is_stored_is_what_is_shipped(grafana: Grafana) -> None:
     _push(grafana)
-    for dashboard in shipped.dashboards():
-        stored = deepcopy(grafana.dashboards[dashboard.uid].model)
-        mark = stored.pop("description").splitlines()[-1]
-        expected = dashboard.model
-        description = expected.pop("description", "")
-        assert mark.startswith("Pushed by agent-otel 0.1.0 (")
-        assert expected == {key: value for key, value in stored.items() if key not in {"id", "version"}}
-        assert grafana.dashboards[dashboard.uid].model["description"].startswith(description)
-        assert [f"agent-otel 0.1.0 {mark[-15:-1]}"] == grafana.dashboards[dashboard.uid].messages
+    for dashboard in files.dashboards():
+        stored = grafana.dashboards[dashboard.uid]
+        assert dashboard.model == {key: value for key, value in stored.model.items() if key not in {"id", "version"}}
+        (message,) = stored.messages
+        assert re.fullmatch(r"agent-otel 0\.1\.0 \([0-9a-f]{12}\)", message)
 
 
 def test_tiles_link_to_the_runbooks(grafana: Grafana) -> None:
@@ -158,14 +155,14 @@ def test_nothing_is_written_for_what_is_the_same(grafana: Grafana) -> None:
 
 
 def test_what_was_pushed_and_left_alone_is_updated(grafana: Grafana) -> None:
-    """A dashboard of an older release: what stands there is what its mark says."""
+    """A dashboard of an older release: its newest version is that of a push."""
     _push(grafana)
     _age(grafana, "agent-otel-tools")
     ran = _push(grafana)
     assert "updated" == _states(ran)["agent-otel-tools"]
     assert 3 == grafana.dashboards["agent-otel-tools"].version
     assert (
-        shipped.dashboards(("agent-otel-tools",))[0].model["panels"]
+        files.dashboards(("agent-otel-tools",))[0].model["panels"]
         == (grafana.dashboards["agent-otel-tools"].model["panels"])
     )
 
@@ -179,7 +176,7 @@ def test_a_change_by_hand_is_not_overwritten(grafana: Grafana) -> None:
     assert (1, "Error: nothing was written\n") == (ran.code, ran.err)
     states = _states(ran)
     assert ("refused", "would be updated") == (states["agent-otel-tools"], states["agent-otel-payload"])
-    assert "it has been changed since it was pushed; --overwrite replaces it" in ran.out
+    assert "it was not saved by this command last; --overwrite replaces it" in ran.out
     assert before == (grafana.dashboards, len(grafana.writes))
 
 
@@ -194,36 +191,22 @@ def test_a_change_by_hand_is_overwritten_when_told_so(grafana: Grafana) -> None:
     assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
 
 
-def test_a_change_that_was_taken_back_is_none(grafana: Grafana) -> None:
-    _push(grafana)
-    grafana.edit("agent-otel-tools", _retitle)
-    first = deepcopy(grafana.dashboards["agent-otel-tools"].models[0])
-    grafana.edit("agent-otel-tools", lambda model: model.update(first))
-    assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
-
-
 def test_another_dashboard_with_our_uid(grafana: Grafana) -> None:
     theirs = {"uid": "agent-otel-tools", "title": "Theirs", "panels": [], "schemaVersion": 39}
     grafana.dashboards["agent-otel-tools"] = Stored(id=4, folder="", models=[theirs], messages=["Initial save"])
     ran = _push(grafana)
     assert 1 == ran.code
-    assert "it was not put there by this command; --overwrite replaces it" in ran.out
+    assert "it was not saved by this command last; --overwrite replaces it" in ran.out
     assert [] == grafana.writes
 
 
-def test_the_same_file_imported_by_hand_is_the_same(grafana: Grafana) -> None:
-    model = shipped.dashboards(("agent-otel-tools",))[0].model
-    grafana.dashboards["agent-otel-tools"] = Stored(id=4, folder="", models=[model], messages=[""])
-    assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
-
-
-def test_values_that_were_selected_are_no_change_and_stay(grafana: Grafana) -> None:
+def test_the_values_that_are_selected_stay(grafana: Grafana) -> None:
     _push(grafana)
-    _age(grafana, "agent-otel-tools")
     picked = {"selected": True, "text": "Other", "value": "P9"}
-    grafana.edit("agent-otel-tools", lambda model: model["templating"]["list"][0].update(current=picked))
+    _age(grafana, "agent-otel-tools", picked)
     assert "updated" == _states(_push(grafana))["agent-otel-tools"]
     assert picked == grafana.dashboards["agent-otel-tools"].model["templating"]["list"][0]["current"]
+    assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
 
 
 def test_defaults_that_grafana_adds_are_no_change(grafana: Grafana) -> None:
@@ -464,13 +447,14 @@ def _retitle(model: dict[str, Any]) -> None:
     model["panels"][0]["title"] = "Mine"
 
 
-def _age(grafana: Grafana, uid: str) -> None:
-    """Put in the place of a dashboard what an older release would have pushed."""
-    older = shipped.dashboards((uid,))[0].model
+def _age(grafana: Grafana, uid: str, picked: dict[str, Any] | None = None) -> None:
+    """Store as a dashboard what an older release would have pushed, with a value of its first variable selected."""
+    older = files.dashboards((uid,))[0].model
     older["panels"] = older["panels"][1:]
+    older["templating"]["list"][0]["current"] = picked
     stored = grafana.dashboards[uid]
-    stored.models.append(dashboard_diff.marked(older))
-    stored.messages.append(dashboard_diff.message(older))
+    stored.models.append(older)
+    stored.messages.append("agent-otel 0.0.9 (0123456789ab)")
 
 
 def _certificate(file: Path) -> Path:

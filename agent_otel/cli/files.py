@@ -1,0 +1,167 @@
+"""The dashboards and rules that the package ships, and writing files of ours into a user's folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from agent_otel.cli import console
+from agent_otel.cli.console import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+WRITTEN: Final = "written"
+UNCHANGED: Final = "unchanged"
+REFUSED: Final = "refused"
+_OUR_NAMES: Final = ("agent-otel", "agent_otel")
+PACKED: Final = Path(__file__).resolve().parent / "files"
+CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
+_SECTION: Final = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+#: Line end inside a paragraph or a list item.
+_WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """A dashboard; ``text`` is the shipped file."""
+
+    file: str
+    text: str
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """A new copy of Grafana's JSON model."""
+        model: dict[str, Any] = json.loads(self.text)
+        return model
+
+    @property
+    def uid(self) -> str:
+        """Grafana's id of the dashboard, the same on every server."""
+        return str(self.model["uid"])
+
+    @property
+    def panels(self) -> int:
+        """Number of panels, including those in collapsed rows."""
+        every = (one for panel in self.model["panels"] for one in (panel, *panel.get("panels", ())))
+        return sum(one["type"] != "row" for one in every)
+
+
+def folder(name: str) -> Path:
+    """Return ``dashboards`` or ``alerts``: from the wheel, else from the checkout.
+
+    Raises:
+        Failure: neither has it.
+    """
+    if (PACKED / name).is_dir():
+        return PACKED / name
+    if (CHECKOUT / "pyproject.toml").is_file() and (CHECKOUT / name).is_dir():
+        return CHECKOUT / name
+    raise Failure(f"this installation of agent-otel holds no {name}; install it from a wheel or run it in a checkout")
+
+
+def texts(name: str, pattern: str) -> dict[str, str]:
+    """Return path -> text of the shipped files below ``dashboards`` or ``alerts`` that match a glob."""
+    root = folder(name)
+    found = (path for path in root.glob(pattern) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+
+
+def runbooks() -> dict[str, str]:
+    """Return the short form of each alert's runbook by the alert's name: its meaning and remedy, as text."""
+    return {Path(file).stem: _short(text) for file, text in texts("alerts", "runbooks/*.md").items()}
+
+
+def _short(runbook: str) -> str:
+    sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
+    text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
+    # Prometheus would parse these as the beginning of an expression.
+    return _WRAPPED.sub(" ", text).replace("{{", "{ {")
+
+
+def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
+    """Return the shipped dashboards, or those with these uids.
+
+    Raises:
+        Failure: a uid is not one of ours, or no dashboard is shipped.
+    """
+    every = {board.uid: board for board in (Dashboard(*item) for item in texts("dashboards", "*.json").items())}
+    if not every:
+        raise Failure(f"this installation of agent-otel is broken: {folder('dashboards')} holds no dashboard")
+    unknown = sorted(set(uids) - every.keys())
+    if unknown:
+        raise Failure(f"no dashboard of ours: {', '.join(unknown)}. There are {', '.join(every)}.")
+    return [board for uid, board in every.items() if not uids or uid in uids]
+
+
+def export(target: Path, files: Mapping[str, str], *, overwrite: bool, is_json: bool) -> None:
+    """Write files, path below the folder -> text, and print the state of each.
+
+    Other files in the folder are neither read nor changed. If a file would replace one that is not this package's,
+    nothing is written.
+
+    Raises:
+        Failure: a file was refused, or could not be written.
+    """
+    states = {name: _state(target / name, text, overwrite=overwrite) for name, text in files.items()}
+    refused = [name for name, (state, _) in states.items() if state == REFUSED]
+    if refused:
+        rows = [("would be written" if state == WRITTEN else state, name, why) for name, (state, why) in states.items()]
+        console.table(("state", "file", "why"), rows, is_json=is_json)
+        raise Failure(f"nothing was written to {target}: {len(refused)} of the files there are not ours")
+    try:
+        for name, (state, _) in states.items():
+            if state == WRITTEN:
+                _write(target / name, files[name])
+    except OSError as error:
+        raise Failure(f"{error.filename or target} cannot be written: {error.strerror}") from None
+    written = [(state, str(target / name)) for name, (state, _) in states.items()]
+    console.table(("state", "file"), written, is_json=is_json)
+
+
+def _state(path: Path, text: str, *, overwrite: bool) -> tuple[str, str]:
+    try:
+        there = path.read_bytes()
+    except FileNotFoundError:
+        return WRITTEN, ""
+    except OSError as error:
+        return REFUSED, str(error.strerror)
+    if there == text.encode():
+        return UNCHANGED, ""
+    if overwrite or is_ours(path, there.decode(errors="replace")):
+        return WRITTEN, ""
+    return REFUSED, "is not ours; --overwrite replaces it"
+
+
+def is_ours(path: Path, text: str) -> bool:
+    """Return True for a file of this package: a dashboard with its uid, or its name in a comment on the first line."""
+    if path.suffix == ".json":
+        try:
+            model = json.loads(text)
+        except ValueError:
+            return False
+        return isinstance(model, dict) and str(model.get("uid") or "").startswith(_OUR_NAMES)
+    head = text.lstrip().partition("\n")[0]
+    return head.startswith(("#", "<!--")) and any(name in head for name in _OUR_NAMES)
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    umask = os.umask(0)
+    os.umask(umask)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        Path(temporary).chmod(0o666 & ~umask)
+        Path(temporary).replace(path)
+    finally:
+        with suppress(FileNotFoundError):
+            Path(temporary).unlink()
