@@ -58,9 +58,7 @@ async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
             yield drive
 
 
-@Revising
-def scope(invocation: Invocation, scope: Any) -> Any:
-    return _named(scope, text(invocation.instance.name))
+scope = Revising(lambda invocation, scope: _named(scope, text(invocation.instance.name)))
 
 
 def _call(event: Any) -> ToolCall:

@@ -182,6 +182,4 @@ validating = Hook(lambda invocation: invocation.arg(2, "call_id"), _validated, w
 agent_run = RunReader(run_named(traces=True))
 
 
-@RunReader
-def team_run(invocation: Invocation) -> AgentRun:
-    return AgentRun(workflow=text(invocation.instance.name) or "")
+team_run = RunReader(lambda invocation: AgentRun(workflow=text(invocation.instance.name) or ""))

@@ -124,6 +124,4 @@ action = ToolReader(
 act = ToolReader(_act_call, _handed_back, action, station=HANDED_BACK, is_awaited=True)
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
-    return AgentRun(conversation=text(getattr(invocation.instance, "session_id", None)))
+agent_run = RunReader(lambda invocation: AgentRun(conversation=text(getattr(invocation.instance, "session_id", None))))

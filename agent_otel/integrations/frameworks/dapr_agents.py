@@ -85,9 +85,7 @@ activity = ToolReader(
 )
 
 
-@Hook
-def wrapping_error(invocation: Invocation) -> None:
-    handler.handler_raised(invocation.arg(0, "error"), run_tool)
+wrapping_error = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "error"), run_tool))
 
 
 # Bytes of the entries that were refused last, by key: the same is sent again up to thirty times.

@@ -37,9 +37,7 @@ ENTRY = Integration(
 _asked: ContextVar[Any] = ContextVar("agent_otel_haystack_call", default=None)
 
 
-@Hook
-def before_span(invocation: Invocation) -> None:
-    _asked.set(invocation.arg(1, "tool_call"))
+before_span = Hook(lambda invocation: _asked.set(invocation.arg(1, "tool_call")))
 
 
 def _call(invocation: Invocation) -> ToolCall:

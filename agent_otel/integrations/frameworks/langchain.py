@@ -274,28 +274,20 @@ tool_node = ToolReader(
 )
 
 
-@Hook
-def swallowed(invocation: Invocation) -> None:
-    observer.handler_raised(invocation.arg(0, "e"), run)
+swallowed = Hook(lambda invocation: observer.handler_raised(invocation.arg(0, "e"), run))
 
 
 # LangChain's callbacks, between which another instrumentation's span of the same call is open. The hooks make that
 # span current, or hold it where it can be found, so that the numbers can be set on it.
 
 
-@Hook
-def ending(invocation: Invocation) -> None:
-    held_span.finishing(read_result, invocation.arg(0, "output"))
+ending = Hook(lambda invocation: held_span.finishing(read_result, invocation.arg(0, "output")))
 
 
-@Hook
-def failing(invocation: Invocation) -> None:
-    held_span.failing(invocation.arg(0, "error"), run)
+failing = Hook(lambda invocation: held_span.failing(invocation.arg(0, "error"), run))
 
 
-@after
-def started(invocation: Invocation, value: Any, error: Any) -> None:
-    observer.handler_started(_held_span(invocation.instance))
+started = after(lambda invocation, _, __: observer.handler_started(_held_span(invocation.instance)))
 
 
 def _held_span(manager: Any) -> Span | None:

@@ -518,9 +518,7 @@ def _put(invocation: Invocation, connection: type[_Writing]) -> None:
     invocation.put(0, "conn", made)
 
 
-@Revising
-def connected(_: Invocation, connection: Any) -> Any:
-    return _Reading(connection) if payloads.is_reading() else connection
+connected = Revising(lambda _, connection: _Reading(connection) if payloads.is_reading() else connection)
 
 
 @Passing

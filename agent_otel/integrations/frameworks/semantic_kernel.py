@@ -70,10 +70,8 @@ _DIAGNOSTICS = "semantic_kernel.utils.telemetry.agent_diagnostics.decorators"
 _agent: ContextVar[tuple[str | None, Run | None]] = ContextVar("agent_otel_semantic_kernel_agent", default=(None, None))
 
 
-@Hook
-def preparing(invocation: Invocation) -> None:
-    """Keep the agent's name; each function call runs in a task with a copy of this context."""
-    _agent.set((text(invocation.instance.name), execution_context.open_run()))
+# Keep the agent's name; each function call runs in a task with a copy of this context.
+preparing = Hook(lambda invocation: _agent.set((text(invocation.instance.name), execution_context.open_run())))
 
 
 def _running_agent() -> str | None:

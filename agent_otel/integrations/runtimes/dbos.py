@@ -192,9 +192,7 @@ def dequeued(invocation: Invocation) -> None:
     step_handler.execution_began(status["workflow_uuid"], status["name"])
 
 
-@Hook
-def resumes(invocation: Invocation) -> None:
-    _resumed.add(invocation.arg(1, "workflow_id"))
+resumes = Hook(lambda invocation: _resumed.add(invocation.arg(1, "workflow_id")))
 
 
 @after

@@ -309,9 +309,7 @@ def put_item(invocation: Invocation) -> None:
     _add_item(_NAMES + handler.text_bytes(key) + len(data) + ttl, "dynamodb")
 
 
-@Hook
-def put_object(invocation: Invocation) -> None:
-    _add_item(len(invocation.arg(1, "data")), "s3")
+put_object = Hook(lambda invocation: _add_item(len(invocation.arg(1, "data")), "s3"))
 
 
 @after

@@ -148,9 +148,7 @@ def _report(step: Step, carried: Payload | None, refused: str | None = None) -> 
         step_handler.payload(step, carried, refused=refused)
 
 
-@Hook
-def completing_workflow(invocation: Invocation) -> None:
-    _read_commands(invocation.arg(0, "comp"), limit_of(invocation.instance))
+completing_workflow = Hook(lambda invocation: _read_commands(invocation.arg(0, "comp"), limit_of(invocation.instance)))
 
 
 @after
@@ -194,10 +192,8 @@ def _read_commands(completion: Any, limit: int) -> None:
 # --- the worker -------------------------------------------------------------------------------------------------------
 
 
-@after
-def validated(invocation: Invocation, value: Any, error: Any) -> None:
-    """Read the namespace's limits when a worker has validated it with the server."""
-    keep_limit(invocation.instance, getattr(value, "limits", None))
+# Read the namespace's limits when a worker has validated it with the server.
+validated = after(lambda invocation, value, _: keep_limit(invocation.instance, getattr(value, "limits", None)))
 
 
 @Hook
