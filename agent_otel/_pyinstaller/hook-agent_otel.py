@@ -46,7 +46,8 @@ def _is_needed(module: str) -> bool:
 
 
 _installed = [entry for entry in INTEGRATIONS if versions.installed(entry.distribution) is not None]
-_adapters = {f"agent_otel.integrations.{site.adapter}" for entry in _installed for site in entry.sites}
+_names = {name for entry in _installed for name in (entry.adapter, *(site.adapter for site in entry.sites))}
+_adapters = {f"agent_otel.integrations.{name}" for name in _names}
 hiddenimports = collect_submodules("agent_otel", filter=_is_needed)
 hiddenimports += [module for module in _LIBRARIES if find_spec(module.partition(".")[0]) is not None]
 datas = collect_data_files("agent_otel", includes=["*.toml"]) + copy_metadata("agent-otel")

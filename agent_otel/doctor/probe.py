@@ -200,7 +200,10 @@ def _able(reader: str, ability: str) -> dict[str, bool]:
     found: dict[str, bool] = {}
     wrapped = setup.integrations()
     for name, module, candidate in (
-        (entry.name, place.adapter, one) for entry in INTEGRATIONS for place in entry.sites for one in place.candidates
+        (entry.name, place.adapter, one)
+        for entry in INTEGRATIONS
+        for place in (entry.whole().sites if entry.name in wrapped else ())
+        for one in place.candidates
     ):
         if f"{candidate.module}:{candidate.wraps[0].target}" not in wrapped.get(name, ()):
             continue

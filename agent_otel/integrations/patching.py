@@ -59,7 +59,7 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
     if version is not None and versions.is_older(version, site.minimum):
         return  # a part of the framework that is not supported yet; the others are
     adapter = importlib.import_module(f"agent_otel.integrations.{site.adapter}")
-    for candidate in site.candidates:
+    for candidate in integration.whole().sites[site.number].candidates:
         module = sys.modules.get(candidate.module)
         # A module that is still running has its turn when it has run.
         if module is None or (candidate.module != module_name and versions.is_running(module)):

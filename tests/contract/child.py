@@ -151,7 +151,8 @@ def targets(integrations: dict[str, list[str]]) -> dict[str, Any]:
 
     found = {}
     for integration in INTEGRATIONS:
-        for candidate in (candidate for site in integration.sites for candidate in site.candidates):
+        sites = integration.whole().sites if integration.name in integrations else ()
+        for candidate in (candidate for site in sites for candidate in site.candidates):
             if f"{candidate.module}:{candidate.wraps[0].target}" not in integrations.get(integration.name, ()):
                 continue
             for wrap in candidate.wraps:

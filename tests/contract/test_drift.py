@@ -30,7 +30,7 @@ def _forms(*, beside: bool) -> set[tuple[str, str]]:
     return {
         (integration.name, f"{candidate.module}:{candidate.wraps[0].target}")
         for integration in INTEGRATIONS
-        for site in integration.sites
+        for site in integration.whole().sites
         for candidate in site.candidates
         if bool(site.beside) is beside
     }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 from agent_otel._internal import env
 
 TYPE_CHECKING = False
@@ -38,15 +40,16 @@ class Site:
     ``adapter`` names the module with the readers, such as ``frameworks.langchain``; the default is the module that has
     the entry. ``minimum`` is the version that has the site first, where that is not the integration's. ``beside`` names
     modules, of other instrumentations or of another package that calls this one; without one of them nothing is
-    wrapped here.
+    wrapped here. In the table, a candidate is the name of its module; see `Integration.whole`.
     """
 
-    __slots__ = ("adapter", "beside", "candidates", "minimum")
+    __slots__ = ("adapter", "beside", "candidates", "minimum", "number")
 
     def __init__(
-        self, *candidates: Candidate, adapter: str = "", minimum: str = "", beside: tuple[str, ...] = ()
+        self, *candidates: Candidate | str, adapter: str = "", minimum: str = "", beside: tuple[str, ...] = ()
     ) -> None:
-        self.candidates = candidates
+        self.candidates = [Candidate(each) if isinstance(each, str) else each for each in candidates]
+        self.number = 0
         self.adapter = adapter
         self.minimum = minimum
         self.beside = beside
@@ -74,7 +77,7 @@ class Integration:
         *,
         distribution: str,
         minimum: str,
-        sites: tuple[Site | Candidate, ...],
+        sites: tuple[Site | Candidate | str, ...],
         tested: str = "",
         uncovered: str = "",
         packages: tuple[str, ...] = (),
@@ -85,7 +88,7 @@ class Integration:
         self.name = name
         self.distribution = distribution
         self.minimum = minimum
-        self.sites = tuple(Site(site) if isinstance(site, Candidate) else site for site in sites)
+        self.sites = tuple(site if isinstance(site, Site) else Site(site) for site in sites)
         self.tested = tested
         self.uncovered = uncovered
         self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
@@ -94,10 +97,18 @@ class Integration:
         self.fill(adapter)
 
     def fill(self, adapter: str) -> None:
-        """Name the module that has the readers of the entry's sites, where a site does not."""
+        """Name the module that has the readers of the entry's sites, where a site does not, and number the sites."""
         self.adapter = adapter
-        for site in self.sites:
+        for number, site in enumerate(self.sites):
             site.adapter = site.adapter or adapter
+            site.number = number
+
+    def whole(self) -> Integration:
+        """Return an entry of the table as its adapter has it, with functions and readers; the adapter is imported."""
+        adapter = vars(importlib.import_module(f"agent_otel.integrations.{self.adapter}"))
+        own = next(entry for entry in adapter.values() if isinstance(entry, Integration) and entry.name == self.name)
+        own.fill(self.adapter)
+        return own
 
     def is_disabled(self, names: Container[str]) -> bool:
         """Return true when this integration, or the one that it is a part of, is among the names."""

@@ -79,7 +79,7 @@ def moved(program: Any, plan: Json) -> Json:
     from agent_otel.integrations.registry.table import INTEGRATIONS
 
     for integration in INTEGRATIONS:
-        for site in integration.sites if integration.name in plan["integrations"] else ():
+        for site in integration.whole().sites if integration.name in plan["integrations"] else ():
             for candidate in site.candidates:
                 for wrap in candidate.wraps:
                     wrap.target = "Moved." + wrap.target

@@ -106,7 +106,7 @@ def test_each_reader_that_an_entry_names_is_in_its_adapter() -> None:
     missing = [
         f"{site.adapter}: {wrap.reader}"
         for integration in INTEGRATIONS
-        for site in integration.sites
+        for site in integration.whole().sites
         for candidate in site.candidates
         for wrap in candidate.wraps
         if not hasattr(importlib.import_module(f"agent_otel.integrations.{site.adapter}"), wrap.reader)
@@ -166,7 +166,7 @@ def test_a_disabled_integration_is_left_alone_at_each_site(
     environment: Callable[[str], Environment], name: str, python: str, sites: int
 ) -> None:
     (integration,) = (entry for entry in INTEGRATIONS if entry.name == name)
-    candidates = [candidate for site in integration.sites for candidate in site.candidates]
+    candidates = [candidate for site in integration.whole().sites for candidate in site.candidates]
     places = [f"{candidate.module}:{wrap.target}" for candidate in candidates for wrap in candidate.wraps]
 
     reports = []
