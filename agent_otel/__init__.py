@@ -41,10 +41,7 @@ def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
     from agent_otel._internal import fork  # noqa: PLC0415 - nothing is imported before first use
 
-    with fork.loading:
-        from agent_otel._internal import lazy  # noqa: PLC0415
-
-        return lazy.load(__name__, _EXPORTS, name)
+    return fork.load(__name__, _EXPORTS, name)
 
 
 def __dir__() -> list[str]:

@@ -14,7 +14,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 _LONGEST_SECONDS = 10.0
@@ -159,3 +159,23 @@ def after_fork(reset: "Callable[[], object]") -> None:
     """Run ``reset`` in forked children."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=reset)
+
+
+def load(package: str, exports: "Mapping[str, str]", name: str) -> object:
+    """Return a public name of a package that is loaded on first use (PEP 562), and set it on the package.
+
+    ``exports`` maps each name to its module, followed by a colon and the attribute where that has another name.
+
+    Raises:
+        AttributeError: the package has no such name.
+    """
+    import importlib  # noqa: PLC0415 - not at interpreter start
+
+    module, _, attribute = exports.get(name, "").partition(":")
+    if not module:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    with loading:
+        loaded = importlib.import_module(module)
+        value = loaded if module == f"{package}.{name}" else getattr(loaded, attribute or name)
+        setattr(sys.modules[package], name, value)
+    return value

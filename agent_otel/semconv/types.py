@@ -87,7 +87,7 @@ class Metrics(dict[str, Metric]):
     """The metrics by name."""
 
     def add(  # noqa: PLR0913, PLR0917 - one row of the table
-        self, name: str, kind: str, unit: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
+        self, kind: str, name: str, unit: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
     ) -> Metric:
         """Add a metric and return it."""
         self[name] = Metric(name, kind, unit, labels, meaning, buckets)

@@ -25,6 +25,6 @@ _EXPORTS = {
 
 def __getattr__(name: str) -> object:
     """Load a public name from its module on first use (PEP 562)."""
-    from agent_otel._internal import lazy  # noqa: PLC0415 - the pytest plugin imports this package in every test run
+    from agent_otel._internal import fork  # noqa: PLC0415 - the pytest plugin imports this package in every test run
 
-    return lazy.load(__name__, _EXPORTS, name)
+    return fork.load(__name__, _EXPORTS, name)
