@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from agent_otel._internal import env, errors, fork, signatures
 from agent_otel.core import execution_context
@@ -171,17 +172,9 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C90
 _UNDECIDED = '{"error": "tool_denied", "rule": "unreadable"}'
 
 
-class _Core(NamedTuple):
-    """The modules that measure; they are not loaded while the switch is off."""
-
-    observer: Any
-    payloads: Any
-    wrapping: Any
-    named_execution: Any
-
-
 @functools.lru_cache(maxsize=1)
-def _core() -> _Core | None:
+def _core() -> Any:
+    """Return the modules that measure, or None; they are not loaded while the switch is off."""
     try:
         from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
         from agent_otel.integrations import preload, wrap  # noqa: PLC0415
@@ -189,7 +182,7 @@ def _core() -> _Core | None:
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return _Core(handler, step_handler, wrap, named_execution)
+    return SimpleNamespace(observer=handler, payloads=step_handler, wrapping=wrap, named_execution=named_execution)
 
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:

@@ -7,7 +7,7 @@ import contextvars
 import threading
 from collections import deque
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_otel._internal import fork
 from agent_otel._internal.errors import ours
@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _T = TypeVar("_T")
-
-#: Maximum of jobs that wait for a thread.
-_MOST_WAITING: Final = 256
 
 
 class BusyError(RuntimeError):
@@ -61,12 +58,12 @@ class Workers:
     """A pool of at most ``limit`` threads, which start at first use.
 
     Callers pass their own timeout to ``Job.result``. A job that hangs keeps its thread. When all threads hang, later
-    jobs wait in a queue, in which ``Job.cancel`` can still cancel them; when ``most_waiting`` wait (256), `submit`
+    jobs wait in a queue, in which ``Job.cancel`` can still cancel them; when ``most_waiting`` wait, `submit`
     raises BusyError. ``concurrent.futures`` has no daemon threads, so one hanging job would keep the program from
     ending.
     """
 
-    def __init__(self, name: str, limit: int, most_waiting: int | None = None) -> None:
+    def __init__(self, name: str, limit: int, most_waiting: int = 256) -> None:
         self._name = name
         self._limit = limit
         self._most_waiting = most_waiting
@@ -88,12 +85,11 @@ class Workers:
         """
         context = contextvars.copy_context()
         job = Job(lambda: context.run(call))
-        most = _MOST_WAITING if self._most_waiting is None else self._most_waiting
         with self._ready:
-            if len(self._jobs) >= most:
+            if len(self._jobs) >= self._most_waiting:
                 self._jobs = deque(each for each in self._jobs if not each.cancelled())
-            if len(self._jobs) >= most:
-                raise BusyError(f"{most} jobs wait for {self._limit} threads")
+            if len(self._jobs) >= self._most_waiting:
+                raise BusyError(f"{self._most_waiting} jobs wait for {self._limit} threads")
             if len(self._jobs) >= self._idle and self._started < self._limit:
                 threading.Thread(target=self._serve, name=f"agent_otel-{self._name}", daemon=True).start()
                 self._started += 1
