@@ -328,7 +328,11 @@ class _Visitor:
                 kept.append(piece[: room - length])
                 length += len(kept[-1])
                 kept_bytes += text_bytes(kept[-1])
-            tail = _hash(texts, tail + piece)
+            # The last passage may go on: keep its rest, aligned to a block.
+            *whole, last = passages(tail + piece)
+            done = len(last) // LONGEST * LONGEST
+            texts.add(hashes([*whole, last[:done]]))
+            tail = last[done:]
         texts.add(prints((tail,)))
         written()
         kept_text = "".join(kept)
@@ -352,15 +356,12 @@ class _Visitor:
         """Skip what cannot be read."""
 
     def _decoded(self, spot: _Spot, value: Any) -> None:
-        cls = type(value)
-        if cls is dict or cls is list:
-            if not spot.around.is_in_message():
-                if cls is dict and spot.key is None and self._emit(spot.around, value, ()):
-                    return
-                self._search(value, _LEVELS)
-            self._put(spot, value, 64)
-        else:
-            self._put(spot, value, 16)
+        is_container = type(value) is dict or type(value) is list
+        if is_container and not spot.around.is_in_message():
+            if type(value) is dict and spot.key is None and self._emit(spot.around, value, ()):
+                return
+            self._search(value, _LEVELS)
+        self._put(spot, value, 64 if is_container else 16)
 
     def _search(self, value: Any, levels: int) -> None:
         """Look for lists of messages in a decoded value."""
@@ -389,7 +390,7 @@ class _Visitor:
 
     def _emit(self, around: _Open, value: dict[str, Any], rests: Iterable[Rest]) -> bool:
         """Pass on an element that is a message."""
-        message = message_of(value)
+        message = _message(value)
         if message is None:
             return False
         by_place = {(id(rest.container), rest.key): rest for rest in rests}
@@ -397,8 +398,7 @@ class _Visitor:
         for name in _REQUESTED:
             if name in message:
                 self._hold(message, name, (), by_place, cut)
-        beyond = sum(rest.bytes for rest in rests)
-        size = json_size(value, _NODES).bytes + beyond
+        size = json_size(value, _NODES).bytes + sum(rest.bytes for rest in rests)
         self._take(around, Message(message, size, cut, transcript(message)))
         return True
 
@@ -421,7 +421,7 @@ class _Visitor:
                 self._hold(value, inner, path, rests, cut)
 
 
-def message_of(value: dict[str, Any]) -> dict[str, Any] | None:
+def _message(value: dict[str, Any]) -> dict[str, Any] | None:
     """Return the message that an object is or has around it, else None."""
     for name in _AROUND:
         inner = value.get(name)
@@ -434,8 +434,7 @@ def message_of(value: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _is_like_message(value: dict[str, Any]) -> bool:
-    role = value.get("role")
-    kind = value.get("type")
+    role, kind = value.get("role"), value.get("type")
     if type(role) is str:
         return role in _ROLES
     return "parts" in value or (type(kind) is str and (kind in _ROLES or kind in _ITEMS))
@@ -444,11 +443,3 @@ def _is_like_message(value: dict[str, Any]) -> bool:
 def _is_message(value: dict[str, Any]) -> bool:
     """Return True for a message: it has a role or type, and content, calls, parts or a result."""
     return _is_like_message(value) and any(name in value for name in _REQUESTED)
-
-
-def _hash(texts: ReadTexts, text: str) -> str:
-    """Add the passages of a text up to the last one, which may go on; return its rest, aligned to a block."""
-    *whole, last = passages(text)
-    done = len(last) // LONGEST * LONGEST
-    texts.add(hashes([*whole, last[:done]]))
-    return last[done:]

@@ -168,7 +168,7 @@ def test_the_queue_is_bounded_and_what_is_taken_back_makes_room() -> None:
     first = workers.submit(go.wait)
     while not first.running():
         threading.Event().wait(0.001)
-    waiting = [workers.submit(lambda: None) for _ in range(pools._MOST_WAITING)]
+    waiting = [workers.submit(lambda: None) for _ in range(256)]
     with pytest.raises(BusyError):
         workers.submit(lambda: None)
     assert waiting[7].cancel()
