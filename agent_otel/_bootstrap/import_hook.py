@@ -55,28 +55,23 @@ class Finder:
     """The meta-path finder of this package; one per process."""
 
     def __init__(self) -> None:
-        self._callbacks: dict[str, Callable[[str], None]] = {}
+        self.callbacks: dict[str, Callable[[str], None]] = {}
         #: The modules whose callbacks run again when the program reloads them.
-        self._kept: set[str] = set()
+        self.kept: set[str] = set()
         #: The look-ups that run, by thread and module.
         self._running: set[tuple[int, str]] = set()
 
     def watch(self, callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
         """Add callbacks; the callback of a module that is already imported runs at once."""
-        self._callbacks.update(callbacks)
-        (self._kept.update if each_time else self._kept.difference_update)(callbacks)
+        self.callbacks.update(callbacks)
+        (self.kept.update if each_time else self.kept.difference_update)(callbacks)
         for name in callbacks:
             if sys.modules.get(name) is not None:  # None blocks an import
                 self.imported(name)
 
-    def forget(self) -> None:
-        """Remove all callbacks."""
-        self._callbacks.clear()
-        self._kept.clear()
-
     def imported(self, name: str) -> None:
         """Run the callback of a module, once or each time. It must not raise, or the user's import would fail."""
-        callback = self._callbacks.get(name) if name in self._kept else self._callbacks.pop(name, None)
+        callback = self.callbacks.get(name) if name in self.kept else self.callbacks.pop(name, None)
         if callback is not None:
             callback(name)
 
@@ -88,26 +83,19 @@ class Finder:
         A finder of another package may ask all others, as this one does: the second time it is asked, it has no spec.
         """
         look_up = _thread.get_ident(), fullname
-        if fullname not in self._callbacks or look_up in self._running or _is_elsewhere():
+        if fullname not in self.callbacks or look_up in self._running or _is_elsewhere():
             return None
         self._running.add(look_up)
         try:
-            return self._real_spec(fullname, path, target)
+            for finder in sys.meta_path:
+                find = None if finder is self else getattr(finder, "find_spec", None)
+                spec: ModuleSpec | None = None if find is None else find(fullname, path, target)
+                if spec is not None:
+                    if hasattr(spec.loader, "exec_module"):
+                        spec.loader = _Loader(spec.loader, self, fullname)  # type: ignore[assignment]
+                    return spec
         finally:
             self._running.discard(look_up)
-
-    def _real_spec(
-        self, fullname: str, path: "Sequence[str] | None", target: "ModuleType | None"
-    ) -> "ModuleSpec | None":
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            if finder is self or find is None:
-                continue
-            spec: ModuleSpec | None = find(fullname, path, target)
-            if spec is not None:
-                if hasattr(spec.loader, "exec_module"):
-                    spec.loader = _Loader(spec.loader, self, fullname)  # type: ignore[assignment]
-                return spec
         return None
 
 
@@ -129,4 +117,5 @@ def uninstall() -> None:
     """Remove the finder and all callbacks."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-    _finder.forget()
+    _finder.callbacks.clear()
+    _finder.kept.clear()

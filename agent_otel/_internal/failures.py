@@ -29,6 +29,11 @@ _FILES: Final = tuple(vars(OSError)[name].__get__ for name in ("filename", "file
 _TEXTS: Final = tuple(vars(kind)["__str__"] for kind in (BaseException, KeyError, OSError))
 
 
+def member_of(kind: type, name: str) -> object:
+    """Return a member of a class or of its bases; None without."""
+    return next((members_of(owner)[name] for owner in classes_of(kind) if name in members_of(owner)), None)
+
+
 #: Packages whose functions stand between a framework and its tools' handlers.
 _BETWEEN: Final = frozenset({"agent_otel", "anyio", "asyncio", "concurrent", "contextvars", "pydantic", "wrapt"})
 
@@ -128,7 +133,7 @@ def is_foreign(error: BaseException) -> bool:
     if _package(frame.f_globals.get("__name__")) in _GREENLETS:
         # A socket's own timeout is thrown, too.
         is_of_socket = issubclass(kind, TimeoutError) and arguments_of(error) == ("timed out",)
-        return not is_of_socket and _package(_member(kind, "__module__")) not in _GREENLETS
+        return not is_of_socket and _package(member_of(kind, "__module__")) not in _GREENLETS
     return instruction != "" and _is_set(kind, error)
 
 
@@ -171,28 +176,24 @@ def _handlers() -> list[object]:
         handler: object = signal.getsignal(number)
         while type(handler) in {MethodType, functools.partial}:
             handler = handler.__func__ if isinstance(handler, MethodType) else handler.func  # type: ignore[attr-defined]
-        called = handler if type(handler) is FunctionType else _member(type(handler), "__call__")
+        called = handler if type(handler) is FunctionType else member_of(type(handler), "__call__")
         found.append(called.__code__ if isinstance(called, FunctionType) else None)
     return found
 
 
 def _is_set(kind: type[BaseException], error: BaseException) -> bool:
     """Return true if Python may have made this exception from a class that another thread has set."""
-    module = _member(kind, "__module__")
+    module = member_of(kind, "__module__")
     file = getattr(sys.modules.get(module) if type(module) is str else None, "__file__", None)
     is_compiled = type(file) is str and file.endswith((".so", ".pyd"))  # such as pydantic's ValidationError
     if is_compiled or kind in _WITHOUT_ARGUMENTS or _package(module) in _PACKAGES_WITHOUT_ARGUMENTS:
         return False
-    made = _member(kind, "__init__")
+    made = member_of(kind, "__init__")
     if not isinstance(made, FunctionType):
         return not arguments_of(error)
     code, defaults = made.__code__, made.__defaults__ or ()
     has_no_other = not arguments_of(error) or not code.co_flags & _VARARGS
     return code.co_argcount - len(defaults) <= 1 and has_no_other
-
-
-def _member(kind: type, name: str) -> object:
-    return next((members_of(owner)[name] for owner in classes_of(kind) if name in members_of(owner)), None)
 
 
 def _package(module: object) -> str:

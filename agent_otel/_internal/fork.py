@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+_at_fork: "Callable[..., None]" = getattr(os, "register_at_fork", lambda **_: None)  # Windows has none
 _LONGEST_SECONDS = 10.0
 _STEP_SECONDS = 0.001
 _MOMENT_SECONDS = 0.5
@@ -63,10 +64,7 @@ class _Loading:
 
     def register(self) -> None:
         """Register the fork hooks; a second call makes them run before hooks that were registered in between."""
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._before, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child
-            )
+        _at_fork(before=self._before, after_in_parent=self._after_in_parent, after_in_child=self._after_in_child)
 
     def _before(self) -> None:
         """Run before a fork: acquire all locks; the hook that runs second does nothing."""
@@ -157,8 +155,7 @@ loading.register()
 
 def after_fork(reset: "Callable[[], object]") -> None:
     """Run ``reset`` in forked children."""
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=reset)
+    _at_fork(after_in_child=reset)
 
 
 def load(package: str, exports: "Mapping[str, str]", name: str) -> object:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import UUID
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.failures import class_name, classes_of, member_of, members_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -53,12 +54,9 @@ class Shape(NamedTuple):
     """The method with which pydantic serialises a RECORD."""
 
 
-# These three are the real ones even if a metaclass defines attributes of the same name.
-_mro: Callable[[type], tuple[type, ...]] = type.__dict__["__mro__"].__get__
+# The real ones even if a metaclass defines attributes of the same name.
 _base: Callable[[type], type] = type.__dict__["__base__"].__get__
 _basicsize: Callable[[type], int] = type.__dict__["__basicsize__"].__get__
-_members: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get__
-class_name: Callable[[type], str] = type.__dict__["__qualname__"].__get__
 _short_name: Callable[[type], str] = type.__dict__["__name__"].__get__
 
 _POINTER: Final = tuple.__itemsize__
@@ -104,11 +102,8 @@ def _inspect(cls: type) -> Shape:
     for exact in _PATHS:
         if cls is exact:
             return Shape(LABEL, exact.__str__)
-    if any(name in _members(owner) for owner in _mro(cls) for name in _RUNNING):
-        return _OPAQUE
-    if _holds_c_state(cls):
-        return _OPAQUE
-    return _record(cls)
+    is_running = any(name in members_of(owner) for owner in classes_of(cls) for name in _RUNNING)
+    return _OPAQUE if is_running or _holds_c_state(cls) else _record(cls)
 
 
 def _holds_c_state(cls: type) -> bool:
@@ -117,7 +112,7 @@ def _holds_c_state(cls: type) -> bool:
         base = _base(cls)
         storage = sum(
             type(member) is MemberDescriptorType or name in ("__dict__", "__weakref__")
-            for name, member in _members(cls).items()
+            for name, member in members_of(cls).items()
         )
         if _basicsize(cls) - _basicsize(base) > storage * _POINTER:
             return True
@@ -131,7 +126,8 @@ def _record(cls: type) -> Shape:
     if namespace is None and not slots:
         return _OPAQUE
     fields = _declared_fields(cls)
-    extra = _extra_fields(cls)
+    # Where a pydantic model with ``extra="allow"`` keeps undeclared fields.
+    extra = _descriptor(cls, "__pydantic_extra__", MemberDescriptorType)
     if fields is None and not slots and namespace is not None:
         return Shape(RECORD, namespace, namespace=namespace)
 
@@ -141,45 +137,42 @@ def _record(cls: type) -> Shape:
         if fields is not None:
             found = {name: found[name] for name in fields if name in found}
         if extra is not None:
-            more = extra(value)
+            more = _slot(extra, value)
             more = own.get("__pydantic_extra__") if more is _UNSET else more  # of a class that declares it itself
             if type(more) is dict:
                 found.update(more)
         return found
 
-    is_pydantic = fields is not None and _found(cls, "__pydantic_serializer__") is not None
-    dump = _found(cls, "model_dump") if is_pydantic else None
-    return Shape(RECORD, read, namespace=namespace, declared=fields is not None or _is_attrs(cls), dump=dump)
-
-
-def _found(cls: type, name: str) -> Any:
-    """Return a member of a class or of its bases; None without."""
-    return next((_members(owner)[name] for owner in _mro(cls) if name in _members(owner)), None)
+    dump: Any = None
+    if fields is not None and member_of(cls, "__pydantic_serializer__") is not None:
+        dump = member_of(cls, "model_dump")
+    is_declared = fields is not None or any("__attrs_attrs__" in members_of(owner) for owner in classes_of(cls))
+    return Shape(RECORD, read, namespace=namespace, declared=is_declared, dump=dump)
 
 
 def library_text(cls: type) -> Callable[[Any], str] | None:
     """Return the ``__str__`` that a class has from one of the standard library; None for any others."""
-    owner = next((owner for owner in _mro(cls) if "__str__" in _members(owner)), object)
-    module = _members(owner).get("__module__")
+    owner = next((owner for owner in classes_of(cls) if "__str__" in members_of(owner)), object)
+    module = members_of(owner).get("__module__")
     is_known = owner is not object and type(module) is str and module.partition(".")[0] in sys.stdlib_module_names
-    return _members(owner)["__str__"] if is_known else None
+    return members_of(owner)["__str__"] if is_known else None
+
+
+def _descriptor(cls: type, name: str, kind: type) -> Callable[[Any], Any] | None:
+    """Find the C getter of a field; a property of the same name is stepped over."""
+    members: Iterator[Any] = (members_of(owner).get(name) for owner in classes_of(cls))
+    return next((member.__get__ for member in members if issubclass(type(member), kind)), None)
 
 
 def _namespace(cls: type) -> Callable[[Any], dict[str, Any]] | None:
-    """Find the C getter of the instance dictionary; a property of the same name is stepped over."""
-    for owner in _mro(cls):
-        member = _members(owner).get("__dict__")
-        if type(member) is GetSetDescriptorType:
-            getter: Callable[[Any], dict[str, Any]] = member.__get__
-            return getter
-    return None
+    return _descriptor(cls, "__dict__", GetSetDescriptorType)
 
 
 def _slots(cls: type) -> dict[str, Callable[[Any], Any]]:
     return {
         name: member.__get__
-        for owner in reversed(_mro(cls))
-        for name, member in _members(owner).items()
+        for owner in reversed(classes_of(cls))
+        for name, member in members_of(owner).items()
         if type(member) is MemberDescriptorType and not name.startswith("__")
     }
 
@@ -198,34 +191,20 @@ def _slot(get: Callable[[Any], Any], value: Any) -> Any:
 
 def _declared_fields(cls: type) -> tuple[str, ...] | None:
     """Names of the declared fields; attributes beside them (caches) are no part of the value."""
-    for owner in _mro(cls):
-        members = _members(owner)
+    for owner in classes_of(cls):
+        members = members_of(owner)
         for table in _FIELD_TABLES:
             fields = members.get(table)
             if type(fields) is dict:
-                names = tuple(name for name, field in fields.items() if type(name) is str and not _is_excluded(field))
+                # Pydantic never writes an excluded field.
+                names = tuple(
+                    name
+                    for name, field in fields.items()
+                    if type(name) is str and not (type(field).__name__ == "FieldInfo" and field.exclude is True)
+                )
                 declare(names)
                 return names
     return None
-
-
-def _is_excluded(field: Any) -> bool:
-    """Return True for a field that pydantic never writes."""
-    return type(field).__name__ == "FieldInfo" and field.exclude is True
-
-
-def _extra_fields(cls: type) -> Callable[[Any], Any] | None:
-    """Where a pydantic model with ``extra="allow"`` keeps undeclared fields."""
-    for owner in _mro(cls):
-        member = _members(owner).get("__pydantic_extra__")
-        if type(member) is MemberDescriptorType:
-            getter: Callable[[Any], Any] = member.__get__
-            return lambda value: _slot(getter, value)
-    return None
-
-
-def _is_attrs(cls: type) -> bool:
-    return any("__attrs_attrs__" in _members(owner) for owner in _mro(cls))
 
 
 def _iso(value: datetime | time) -> str:
@@ -368,7 +347,7 @@ def plain_text(value: object) -> str | None:
 
 def is_named(value: object, *names: str) -> bool:
     """Return whether the class of a value, or a base of it, has one of these names."""
-    for cls in _mro(type(value)):  # noqa: SIM110 - as above
+    for cls in classes_of(type(value)):  # noqa: SIM110 - as above
         if _short_name(cls) in names:
             return True
     return False
@@ -434,7 +413,7 @@ def identity(value: object) -> str | None:
 
 def modules_of(value: object) -> Iterator[str]:
     """Return the modules of a value's class and of its bases, one after the other."""
-    found = (_members(cls).get("__module__") for cls in _mro(type(value)))
+    found = (members_of(cls).get("__module__") for cls in classes_of(type(value)))
     return (name for name in found if type(name) is str)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import attempt, ours
+from agent_otel._internal.failures import class_name
 from agent_otel._internal.object_kinds import shape_of
 from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import few_bytes, json_size, text_bytes
@@ -76,7 +77,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
             return Arguments(state.hexdigest(), len(data))
         return Arguments(_hash(_json(_Canonical().plain(value)), key), json_size(value, NODE_BUDGET).bytes)
     except ours(Exception):
-        return Arguments(_hash(object_kinds.class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
+        return Arguments(_hash(class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
 
 
 def arguments_bytes(value: Any) -> int:
@@ -297,4 +298,4 @@ def _digest_of_text(text: str, hashed: int | None = None) -> list[Any]:
 
 def _name(value: Any) -> str:
     """Name of the class, without the module, as an exact str."""
-    return str.__getitem__(object_kinds.class_name(type(value)), slice(None))
+    return str.__getitem__(class_name(type(value)), slice(None))
