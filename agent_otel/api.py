@@ -31,10 +31,6 @@ _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
 
 
-def _read(value: object) -> ToolResult:
-    return ToolResult(value)
-
-
 def _given(invocation: Invocation) -> ToolCall:
     call: ToolCall = invocation.instance
     return call
@@ -62,7 +58,7 @@ def _inject_given(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.kwargs = values
 
 
-_READER = ToolReader(_given, _read, replace=_replace, parameters=_given_names, inject=_inject_given)
+_READER = ToolReader(_given, ToolResult, replace=_replace, parameters=_given_names, inject=_inject_given)
 
 
 @overload
@@ -101,7 +97,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
 
         replace = _replace if _may_return_text(target) else _replace_in_data
         inject = functools.partial(_inject, target)
-        reader = ToolReader(read_call, _read, replace=replace, parameters=lambda _: names, inject=inject)
+        reader = ToolReader(read_call, ToolResult, replace=replace, parameters=lambda _: names, inject=inject)
         return _around(target, reader)
 
     return decorate if function is None else decorate(function)
