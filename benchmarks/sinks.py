@@ -24,7 +24,7 @@ import agent_otel
 from agent_otel import semconv
 from agent_otel.telemetry import setup
 from agent_otel.telemetry.metrics import Metrics
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.sinks.otel import OTelSink
 from agent_otel.telemetry.sinks.prometheus import ClientMetric, PrometheusSink
 from benchmarks import budgets, clock

@@ -10,7 +10,7 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

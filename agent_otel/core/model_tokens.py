@@ -20,7 +20,7 @@ from agent_otel.core.request_shares import portions
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import metrics
-from agent_otel.telemetry.sinks.base import recording
+from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry.sinks.base import Fan, Group, grouped, recording
+from agent_otel.telemetry.sinks import recording
+from agent_otel.telemetry.sinks.base import Fan, Group, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -27,7 +27,8 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.sinks.base import SPAN_KEY, Exemplar, recording
+from agent_otel.telemetry.sinks import recording
+from agent_otel.telemetry.sinks.base import SPAN_KEY, Exemplar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 import time
 from bisect import bisect_left
 from operator import add
@@ -13,8 +12,8 @@ from opentelemetry import trace
 from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
-from agent_otel._internal import fork
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
+from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,28 +25,6 @@ if TYPE_CHECKING:
 
 #: The key of the current span in a context.
 SPAN_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
-
-
-class _RecordingLock:
-    """The lock that threads hold while they bind or record a series on any sink; a fork waits for it.
-
-    The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. If another thread held
-    one of those at a fork, it would stay locked in the child, and neither library renews all of its locks. A single
-    lock also costs less, because a tool call records on four series. It is reentrant, because the garbage collector
-    may finish another call while a thread holds it.
-    """
-
-    __slots__ = ("held",)
-
-    def __init__(self) -> None:
-        self._renew()
-        fork.loading.hold(lambda: self.held, self._renew)
-
-    def _renew(self) -> None:
-        self.held = threading.RLock()
-
-
-recording = _RecordingLock()
 
 
 class Exemplar:
