@@ -7,15 +7,17 @@ import json
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from agent_otel._internal.errors import attempt
+from agent_otel._internal.object_kinds import dictionaries, is_dict, is_text, plain_text
+from agent_otel._internal.object_kinds import listed as elements
+from agent_otel.core.types import RequestPart
 from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, AnsweredCall, Body, Call, Format, RequestedCall, Tool
-from agent_otel.messages.fields import fields, listed, names_of, text, text_of, without_nulls
+from agent_otel.messages.fields import RESULT_ID, fields, is_kept, listed, names_of, text, text_of, without_nulls
+from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 
-#: The field of a result that has the id of its call.
-CALL_ID: Final = "tool_use_id"
 #: Fields that a thread has from its first request, and that the API rejects in later ones.
 _OF_THREADS: Final = ("system", "tools")
 
@@ -46,14 +48,14 @@ class Anthropic(Format):
 
     def hides(self, body: Mapping[str, Any]) -> bool:
         """Return True for a thread, which has the messages and whose tools are those of its first request."""
-        return _thread(body) == "continue" or (_thread(body) == "create" and bool(listed(body.get("tools"))))
+        return is_kept(body) or (_thread(body) == "create" and bool(listed(body.get("tools"))))
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a tool in front of a last one that carries a cache point, so that the point stays the last.
 
         A thread has it from its first request on.
         """
-        if _thread(body) == "continue":
+        if is_kept(body):
             return dict(body)
         added = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
         tools = list(listed(body.get("tools")))
@@ -133,7 +135,7 @@ def converse_call(call_id: str, name: str, arguments: Any) -> Body:
 
 def result_block(call_id: str | None, content: Any, **more: Any) -> Body:
     """Return the block of a result."""
-    return {"type": "tool_result", CALL_ID: call_id, "content": content, **more}
+    return {"type": "tool_result", RESULT_ID: call_id, "content": content, **more}
 
 
 def _is_blank(block: Mapping[str, Any]) -> bool:
@@ -181,7 +183,7 @@ def answered(content: Any) -> Iterator[AnsweredCall]:
             failed = block.get("is_error")
             failed = failed if type(failed) is bool else None
             yield AnsweredCall(
-                ("content", place, "content"), text(block.get(CALL_ID)), None, block.get("content"), failed
+                ("content", place, "content"), text(block.get(RESULT_ID)), None, block.get("content"), failed
             )
         elif "toolResult" in block and "type" not in (inner := fields(block["toolResult"])):
             status = inner.get("status")
@@ -326,3 +328,99 @@ def _add_converse_delta(block: Body, delta: Mapping[str, Any]) -> None:
             for key in ("text", "signature"):
                 if type(reasoning.get(key)) is str:
                     said[key] = said.get(key, "") + reasoning[key]
+
+
+_ROLES: Final = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
+
+
+def head(body: Mapping[str, Any]) -> list[RequestPart]:
+    """Return the parts of a request in front of its messages."""
+    tools, system = elements(body.get("tools")), body.get("system")
+    found = [RequestPart(TOOLS, tools)] if tools else []
+    if is_text(system) or type(system) is list or type(system) is tuple:
+        found.append(RequestPart(SYSTEM, system if is_text(system) else elements(system)))
+    return found
+
+
+def parts(each: Any) -> Iterator[RequestPart]:
+    """Yield the parts of a message: results and calls, and what else is said."""
+    message = fields(each)
+    part, content = _ROLES.get(plain_text(message.get("role")) or "", USER), message.get("content")
+    if is_text(content):
+        yield RequestPart(part, content)
+        return
+    said = []
+    for one in elements(content):
+        block = fields(one)
+        kind = plain_text(block.get("type"))
+        if kind is None:
+            said.append(one)
+        elif kind == "tool_result":
+            yield _result_part(block)
+        elif kind.endswith("tool_result"):
+            # The provider ran this tool, so no call of it was measured here.
+            yield RequestPart(TOOL_RESULTS, block.get("content"))
+        elif kind.endswith("tool_use"):
+            call_id, name = plain_text(block.get("id")), plain_text(block.get("name"))
+            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), call_id, name)
+        elif kind == COMPACTION:
+            yield RequestPart(ASSISTANT, block.get("content"), name=COMPACTION)
+        else:
+            said.append(one)
+    if said:
+        yield RequestPart(part, said)
+
+
+def _result_part(block: Mapping[str, Any]) -> RequestPart:
+    content, call_id = block.get("content"), plain_text(block.get(RESULT_ID))
+    if content is None:
+        content = ""
+    elif issubclass(type(content), list | tuple):
+        # The text of a single block, as it is when it is no block, so that its length is known at once.
+        content = elements(content)
+        only = fields(content[0]) if len(content) == 1 else {}
+        if plain_text(only.get("type")) == "text" and is_text(only.get("text")):
+            content = only["text"]
+    elif not is_text(content):
+        call_id = None  # not iterated, so its size is unknown
+    return RequestPart(TOOL_RESULTS, content, call_id, failed=block.get("is_error") is True)
+
+
+def converse_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
+    """Yield the parts of a request to Converse."""
+    body = fields(body)
+    tools, system = dictionaries(fields(body.get("toolConfig")).get("tools")), dictionaries(body.get("system"))
+    if tools:
+        yield RequestPart(TOOLS, tools)
+    if system:
+        yield RequestPart(SYSTEM, system)
+    for message in dictionaries(body.get("messages")):
+        said = []
+        for block in dictionaries(message.get("content")):
+            if is_dict(block.get("toolResult")):
+                yield _converse_result(fields(block["toolResult"]))
+            elif is_dict(block.get("toolUse")):
+                asked = fields(block["toolUse"])
+                call_id, name = plain_text(asked.get("toolUseId")), plain_text(asked.get("name"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("input"), call_id, name)
+            else:
+                said.append(block)
+        if said:
+            yield RequestPart(ASSISTANT if plain_text(message.get("role")) == "assistant" else USER, said)
+
+
+def _converse_result(block: Mapping[str, Any]) -> RequestPart:
+    call_id, blocks = plain_text(block.get("toolUseId")), dictionaries(block.get("content"))
+    only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
+    value = only[1] if only[0] in ("text", "json") else blocks
+    # A tool that the provider runs has a type; no call of it was measured here.
+    failed = plain_text(block.get("status")) == "error"
+    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None, failed=failed)
+
+
+def is_cached(body: Mapping[str, Any]) -> bool:
+    """Return True when the provider caches messages: it does so only up to a block that asks for it."""
+    if is_dict(body.get("cache_control")):
+        return True
+    blocks = (block for message in elements(body["messages"]) for block in elements(fields(message).get("content")))
+    return any("cache_control" in known or "cachePoint" in known for known in map(fields, blocks))

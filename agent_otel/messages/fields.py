@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import copy
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from agent_otel._internal.object_kinds import fields
+from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text, plain_text
+from agent_otel._internal.object_kinds import listed as elements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,7 +15,11 @@ if TYPE_CHECKING:
     #: Path of a value in a message, outermost first: keys, attribute names and list indexes.
     Path: TypeAlias = tuple[str | int, ...]
 
-__all__ = ["changed", "fields", "is_list", "listed", "names_of", "text", "text_of", "without", "without_nulls"]
+__all__ = ["changed", "fields", "is_continued", "is_kept", "is_list", "listed", "text", "text_of", "without"]
+#: The field of a result that has the id of its call: at Anthropic, and in all formats.
+RESULT_ID: Final = "tool_use_id"
+CALL_IDS: Final = ("tool_call_id", "toolCallId", RESULT_ID, "toolUseId", "call_id", "callId")
+_EARLIER: Final = ("previous_response_id", "conversation", "previous_interaction_id")
 
 
 def is_list(value: Any) -> bool:
@@ -46,6 +51,23 @@ def _block_text(block: Mapping[str, Any]) -> str:
         return json.dumps(block["json"], ensure_ascii=False, separators=(",", ":"))
     said = fields(block.get("document")).get("data") or block.get("text")
     return "" if block.get("thought") else text(said) or ""
+
+
+def is_kept(body: Mapping[str, Any]) -> bool:
+    """Return True where the provider keeps the conversation of a request.
+
+    The request has an id of an earlier response or of a conversation (OpenAI's Responses, Google's interactions), or it
+    continues a thread at Anthropic, of which the provider also has the system prompt and the tools.
+    """
+    if any((is_text(value) or is_dict(value)) and not is_empty(value) for value in map(body.get, _EARLIER)):
+        return True
+    return plain_text(fields(body.get("thread")).get("type")) == "continue"
+
+
+def is_continued(body: Mapping[str, Any]) -> bool:
+    """Return True where the provider has earlier messages: it keeps the conversation, or items that are referred to."""
+    items = elements(body.get("input"))
+    return is_kept(body) or any(plain_text(fields(item).get("type")) == "item_reference" for item in items)
 
 
 def without(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

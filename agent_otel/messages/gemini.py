@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from agent_otel._internal.object_kinds import dictionaries, is_dict, plain_text
+from agent_otel.core.types import RequestPart
 from agent_otel.messages.base import (
     CALL,
     NEUTRAL,
@@ -18,9 +20,10 @@ from agent_otel.messages.base import (
     Transcript,
 )
 from agent_otel.messages.fields import fields, listed, text, text_of, without
+from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 _ROLES: Final = ("user", "model", "function", "tool", None)
 _CALLS: Final = ("function_call", "functionCall")
@@ -161,3 +164,44 @@ def transcript(content: Mapping[str, Any]) -> Transcript | None:
     if not (asked or answered or recognised):
         return None
     return Transcript(tuple(asked), tuple(answered), role == "user")
+
+
+_ENVELOPES: Final = ({"result"}, {"output"})
+
+
+def parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
+    """Yield the parts of a request."""
+    body = fields(body)
+    tools, system = dictionaries(body.get("tools")), body.get("systemInstruction")
+    if tools:
+        yield RequestPart(TOOLS, tools)
+    if is_dict(system):
+        yield RequestPart(SYSTEM, dictionaries(fields(system).get("parts")))
+    for content in dictionaries(body.get("contents")):
+        said = []
+        for part in dictionaries(content.get("parts")):
+            answer, call = part.get("functionResponse"), part.get("functionCall")
+            if is_dict(answer):
+                yield result_part(fields(answer))
+            elif is_dict(call):
+                asked = fields(call)
+                call_id, name = plain_text(asked.get("id")), plain_text(asked.get("name"))
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("args"), call_id, name)
+            else:
+                said.append(part)
+        if said:
+            yield RequestPart(ASSISTANT if plain_text(content.get("role")) == "model" else USER, said)
+
+
+def result_part(answer: Mapping[str, Any]) -> RequestPart:
+    """Return the part of a result, without the one-key object that Gemini requires around it."""
+    response, call_id, name = answer.get("response"), plain_text(answer.get("id")), plain_text(answer.get("name"))
+    value = response
+    if is_dict(response):
+        known = fields(response)
+        if known.keys() == {"error"}:
+            name = None  # the SDK's own text about a failed call
+        elif known.keys() in _ENVELOPES:
+            value = next(iter(known.values()))
+    media = dictionaries(answer.get("parts"))
+    return RequestPart(TOOL_RESULTS, [value, *media] if media else value, call_id, name, wrapped=response)

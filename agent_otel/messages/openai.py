@@ -5,11 +5,25 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from agent_otel._internal.object_kinds import attributes, given, is_dict, is_text, plain_text
+from agent_otel._internal.object_kinds import listed as elements
+from agent_otel.core.types import RequestPart
 from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, RequestedCall, Tool
-from agent_otel.messages.fields import fields, is_list, listed, names_of, text, text_of, without, without_nulls
+from agent_otel.messages.fields import (
+    fields,
+    is_kept,
+    is_list,
+    listed,
+    names_of,
+    text,
+    text_of,
+    without,
+    without_nulls,
+)
+from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 
 #: Types of blocks that streams bring in pieces.
@@ -134,10 +148,10 @@ def _as_blocks(value: Any) -> list[Any]:
 def _with_pieces(blocks: list[Any], pieces: list[Any]) -> list[Any]:
     """Return the blocks with further pieces: of thinking and of text, several are one block until it is signed."""
     found = list(blocks)
-    for given in pieces:
-        piece, last = fields(given), fields(found[-1]) if found else {}
+    for each in pieces:
+        piece, last = fields(each), fields(found[-1]) if found else {}
         if not piece:
-            found.append(given)
+            found.append(each)
         elif piece.get("type") in _IN_PIECES and last.get("type") == piece["type"] and not last.get("signature"):
             found[-1] = {**last, **{name: _longer(name, last.get(name), value) for name, value in piece.items()}}
         else:
@@ -306,7 +320,7 @@ class Responses(Format):
 
     def hides(self, body: Mapping[str, Any]) -> bool:
         """Return True for a conversation at the provider, which keeps the messages and not the tools."""
-        return bool(listed(body.get("tools")) and (body.get("previous_response_id") or body.get("conversation")))
+        return bool(listed(body.get("tools"))) and is_kept(body)
 
     def fixes(self, body: Mapping[str, Any]) -> bool:
         """Return True for a prompt at the provider: its tools apply where a request has none."""
@@ -401,3 +415,136 @@ def requested(message: Mapping[str, Any]) -> Iterator[RequestedCall]:
     legacy = {} if calls else fields(message.get("function_call"))
     if "arguments" in legacy:
         yield RequestedCall(("function_call", "arguments"), None, text(legacy.get("name")), legacy["arguments"])
+
+
+_ROLES: Final = {
+    "user": USER,
+    "assistant": ASSISTANT,
+    "system": SYSTEM,
+    "developer": SYSTEM,
+    "tool": TOOL_RESULTS,
+    "function": TOOL_RESULTS,
+}
+#: Keys of the model's arguments, in the items of calls to different tools.
+_ASKED: Final = ("arguments", "input", "action", "operation", "code", "queries")
+#: Prefixes of ids that the API generates. Other ids are frameworks' placeholders, the same for all items.
+_OWN_IDS: Final = ("msg_", "fc_", "ctc_")
+_DONE: Final = "response.output_item.done"
+
+
+def must_call(body: Mapping[str, Any]) -> bool:
+    """Return True where the model may only call tools."""
+    choice = body.get("tool_choice")
+    return is_dict(choice) or plain_text(choice) == "required"
+
+
+def chat_head(body: Mapping[str, Any]) -> list[RequestPart]:
+    """Return the parts of a chat completion in front of its messages."""
+    return [RequestPart(TOOLS, body[key]) for key in ("tools", "functions") if elements(body.get(key))]
+
+
+def chat_parts(each: Any) -> Iterator[RequestPart]:
+    """Yield the parts of a chat message: a dictionary or an object."""
+    message = fields(each)
+    role, content = message.get("role"), message.get("content")
+    role = role if type(role) is str else plain_text(role) or ""
+    content = content if type(content) is str else _content(content)
+    if content is not None:
+        call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
+        yield RequestPart(_ROLES.get(role, USER), content, call_id, name)
+    if "tool_calls" not in message and "function_call" not in message:
+        return
+    calls = list(map(fields, elements(message.get("tool_calls"))))
+    if "function_call" in message:
+        calls.append({"function": message["function_call"]})
+    for call in calls:
+        asked = fields(call.get("function")) or fields(call.get("custom"))
+        if asked:
+            arguments = asked.get("arguments")
+            if type(arguments) is not str or not arguments:
+                arguments = given(arguments, asked.get("input"))
+            call_id, name = call.get("id"), asked.get("name")
+            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call_id, name)
+
+
+def _content(value: Any) -> Any:
+    """Return a message's content, or None if it is missing or a sentinel of an omitted key."""
+    cls = type(value)
+    if issubclass(cls, tuple):
+        return elements(value)
+    return value if issubclass(cls, str | list | dict | int | float) else None
+
+
+def items_head(body: Mapping[str, Any]) -> list[RequestPart]:
+    """Return the parts of a request to the Responses API in front of its items."""
+    tools, instructions, said = (body.get(key) for key in ("tools", "instructions", "input"))
+    found = [RequestPart(TOOLS, tools)] if elements(tools) else []
+    if is_text(instructions):
+        found.append(RequestPart(SYSTEM, instructions))
+    if is_text(said):
+        found.append(RequestPart(USER, said))
+    return found
+
+
+def item_parts(each: Any) -> Iterator[RequestPart]:
+    """Yield the parts of an item: a message, a call and its result, and what else a model reads."""
+    item = fields(each)
+    kind = plain_text(given(item.get("type"), "message"))
+    if kind is None:
+        return
+    item_id = plain_text(item.get("id"))
+    item_id = item_id if item_id is not None and item_id.startswith(_OWN_IDS) else None
+    if kind == "message":
+        role, content = plain_text(item.get("role")), _content(item.get("content"))
+        if content is not None:
+            yield RequestPart(_ROLES.get(role or "", USER), content, message_id=item_id)
+    elif kind.endswith("_call_output") or kind == "program_output":
+        call_id = plain_text(given(item.get("call_id"), item.get("id")))  # a local shell's output has its call's as id
+        yield RequestPart(TOOL_RESULTS, given(_content(item.get("output")), item.get("result")), call_id or None)
+    elif kind.endswith("_call"):
+        asked = next((value for name in _ASKED if (value := item.get(name)) is not None), "")
+        name = plain_text(item.get("name")) or kind.removesuffix("_call")
+        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, plain_text(item.get("call_id")), name, item_id)
+        # The provider ran this tool, so no call of it was measured here.
+        for name in ("output", "results", "result"):
+            if item.get(name) is not None:
+                yield RequestPart(TOOL_RESULTS, item.get(name))
+    else:
+        yield from _other_parts(kind, item)
+
+
+def _other_parts(kind: str, item: Mapping[str, Any]) -> Iterator[RequestPart]:
+    """Yield the part of an item that is neither a message nor a call; the model reads each but a reference."""
+    if kind in {"reasoning", COMPACTION}:
+        value = given(item.get("encrypted_content"), item.get("summary"))
+        yield RequestPart(ASSISTANT, value, name=COMPACTION if kind == COMPACTION else None)
+    elif item.get("tools") is not None:  # that a server lists, a search has found, or the program adds
+        yield RequestPart(TOOLS, elements(item["tools"]))
+    elif kind != "item_reference":
+        yield RequestPart(ASSISTANT, item)
+
+
+def hosted(response: Any) -> Iterable[tuple[RequestPart, RequestPart]]:
+    """Read the calls of MCP tools that OpenAI has made, in a response or in the event at the end of such a call."""
+    known = attributes(response)
+    is_event = "type" in known and plain_text(known["type"]) == _DONE
+    return _hosted([known.get("item")] if is_event else elements(known.get("output")))
+
+
+def _hosted(items: Iterable[Any]) -> Iterator[tuple[RequestPart, RequestPart]]:
+    for item in map(fields, items):
+        output, error = item.get("output"), item.get("error")
+        if plain_text(item.get("type")) == "mcp_call" and (output is not None or error is not None):
+            call_id, name = plain_text(item.get("id")), plain_text(item.get("name"))
+            yield (
+                RequestPart(TOOL_CALL_ARGUMENTS, given(item.get("arguments")), call_id, name),
+                RequestPart(TOOL_RESULTS, given(output, error), call_id, name, failed=error is not None),
+            )
+
+
+def passes(item: Any) -> bool:
+    """Return true for a chunk or event of a stream with neither tokens nor a call that OpenAI has made."""
+    known = attributes(item)
+    if known.get("usage") is not None or "response" in known or "output" in known:
+        return False
+    return "type" not in known or plain_text(known["type"]) != _DONE

@@ -16,6 +16,7 @@ from agent_otel.core.types import AgentRun, McpCall, RequestPart, RunReader, Too
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.messages.fields import RESULT_ID
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def parsing(invocation: Invocation) -> None:
         if kind == "assistant" and what == "tool_use":
             _ask(block)
         elif kind == "user" and what == "tool_result":
-            call_id = text(block["tool_use_id"])
+            call_id = text(block[RESULT_ID])
             failed = block.get("is_error") is True
             part = RequestPart(TOOL_RESULTS, block.get("content", ""), call_id, failed=failed)
             handler.result_delivered(part, __name__, None if call_id is None else _asked.pop(call_id, None))

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
 from agent_otel.core import handler
-from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import attributes, cause_of, fields, is_dict, is_text, listed, text
+from agent_otel.core.plain import attributes, cause_of, fields, is_dict, listed, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     NOT_HERE,
@@ -26,27 +25,32 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import joined, tool_fields
+from agent_otel.integrations.final_request import is_forced, joined, tool_fields
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import (
+    asks,
     base_client,
     body_of,
+    delay,
+    ends,
     exchange_of,
     is_replayable,
     put_body,
+    refused,
+    usage,
     watch,
 )
 from agent_otel.integrations.readers import inject_into, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS, TOOLS, USER
+from agent_otel.messages.anthropic import head, is_cached, parts, result_block
+from agent_otel.messages.fields import RESULT_ID, is_kept
+from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from agent_otel.core.usage import Usage
 
+__all__ = ["ENTRY", "delay", "messages", "refused", "request", "result_of"]
 
 _RUNNER = "anthropic.lib.tools._beta_session_runner"
 SESSIONS = (
@@ -93,8 +97,6 @@ ENTRY = Integration(
     ),
 )
 
-_ROLES = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
-
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
@@ -104,128 +106,34 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     body = fields(body)
     # A container that is used again has what earlier requests put into it.
     container = body.get("container")
-    is_kept = text(container) is not None or text(fields(container).get("id")) is not None
-    continued = is_kept or _is_continued(body)
-    return ModelRequest(messages(body), continued=continued, model=body.get("model"), must_call=must_call(body))
+    has_container = text(container) is not None or text(fields(container).get("id")) is not None
+    return messages(body)._replace(continued=has_container or is_kept(body))
 
 
-def must_call(body: Mapping[str, Any]) -> bool:
-    """Return True where the model may only call tools."""
-    return text(fields(body.get("tool_choice")).get("type")) in ("any", "tool")
-
-
-def messages(body: Mapping[str, Any]) -> Messages:
+def messages(body: Mapping[str, Any]) -> ModelRequest:
     """Read the body of a request for messages, which other platforms have as well."""
     body = fields(body)
-    tools, system = listed(body.get("tools")), body.get("system")
-    head = [RequestPart(TOOLS, tools)] if tools else []
-    if is_text(system) or type(system) is list or type(system) is tuple:
-        head.append(RequestPart(SYSTEM, system if is_text(system) else listed(system)))
-    return Messages(head, listed(body.get("messages")), _message)
-
-
-def _message(each: Any) -> Iterator[RequestPart]:
-    message = fields(each)
-    part, content = _ROLES.get(text(message.get("role")) or "", USER), message.get("content")
-    if is_text(content):
-        yield RequestPart(part, content)
-    else:
-        yield from _blocks(part, listed(content))
-
-
-def _blocks(part: str, blocks: list[Any]) -> Iterator[RequestPart]:
-    said = []
-    for each in blocks:
-        block = fields(each)
-        kind = text(block.get("type"))
-        if kind is None:
-            said.append(each)
-        elif kind == "tool_result":
-            yield _result(block)
-        elif kind.endswith("tool_result"):
-            # The provider ran this tool, so no call of it was measured here.
-            yield RequestPart(TOOL_RESULTS, block.get("content"))
-        elif kind.endswith("tool_use"):
-            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), text(block.get("id")), text(block.get("name")))
-        elif kind == COMPACTION:
-            yield RequestPart(ASSISTANT, block.get("content"), name=COMPACTION)
-        else:
-            said.append(each)
-    if said:
-        yield RequestPart(part, said)
-
-
-def _result(block: Mapping[str, Any]) -> RequestPart:
-    content, call_id = block.get("content"), text(block.get("tool_use_id"))
-    if content is None:
-        content = ""
-    elif issubclass(type(content), list | tuple):
-        # The text of a single block, as it is when it is no block, so that its length is known at once.
-        content = listed(content)
-        only = fields(content[0]) if len(content) == 1 else {}
-        if text(only.get("type")) == "text" and is_text(only.get("text")):
-            content = only["text"]
-    elif not is_text(content):
-        call_id = None  # not iterated, so its size is unknown
-    return RequestPart(TOOL_RESULTS, content, call_id, failed=block.get("is_error") is True)
-
-
-def usage(response: Any) -> Usage | None:
-    """Return the usage of a message, or of an event of a stream, which begins with a message."""
-    known = attributes(response)
-    counts = known.get("usage")
-    if counts is None and "message" in known:
-        counts = fields(known["message"]).get("usage")
-    return None if counts is None else read_usage(counts)
+    read = Messages(head(body), listed(body.get("messages")), parts)
+    return ModelRequest(read, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     options = invocation.arg(1, "options")
     body = body_of(options)
     if is_dict(body) and type(fields(body).get("messages")) is list:
-        kept = _is_continued(fields(body))
-        view_of_all = view(body["messages"], cached=_is_cached(fields(body)), kept=kept)
-        put_body(options, {**body, "messages": view_of_all})
-
-
-def _is_continued(body: Mapping[str, Any]) -> bool:
-    """Return True in a thread, whose earlier messages, system prompt and tools the provider has."""
-    return text(fields(body.get("thread")).get("type")) == "continue"
-
-
-def _is_cached(body: Mapping[str, Any]) -> bool:
-    """Return True when the provider caches messages: it does so only up to a block that asks for it."""
-    if is_dict(body.get("cache_control")):
-        return True
-    blocks = (block for message in listed(body["messages"]) for block in listed(fields(message).get("content")))
-    return any("cache_control" in fields(block) for block in blocks)
+        known = fields(body)
+        put_body(options, {**body, "messages": view(body["messages"], cached=is_cached(known), kept=is_kept(known))})
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     options = invocation.arg(1, "options")
     body, none = fields(body_of(options)), {"type": "none"}
-    if _is_continued(body):
+    if is_kept(body):
         *before, last = listed(body["messages"])
         last = {**fields(last), "content": joined(fields(last).get("content"), note)}
         put_body(options, {**body, "messages": [*before, last], "tool_choice": none})
     else:
         put_body(options, {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)})
-
-
-def asks(response: Any) -> bool | None:
-    """Return whether a message, or an event of a stream, asks for a tool call, or to go on after a pause."""
-    known = fields(response)
-    delta = fields(known.get("delta"))
-    if "pause_turn" in (text(known.get("stop_reason")), text(delta.get("stop_reason"))):
-        return True
-    blocks = [fields(block) for block in (*listed(known.get("content")), known.get("content_block"))]
-    asked = [text(block.get("name")) or "tool_use" for block in blocks if text(block.get("type")) == "tool_use"]
-    return asks_for(asked) if asked else False if any(text(block.get("type")) == "text" for block in blocks) else None
-
-
-def ends(item: Any) -> bool:
-    """Return true for the last event of a stream."""
-    return text(fields(item).get("type")) == "message_stop"
 
 
 def _passes(item: Any) -> bool:
@@ -247,18 +155,13 @@ def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
 
 exchange = exchange_of(_body, _changed)
 request = ModelReader(
-    _request,
-    usage,
-    asks,
-    watch,
-    ends,
+    *(_request, usage, asks, watch, ends),
     rewrite=_rewrite,
     answer_only=_answer_only,
     exchange=exchange,
     passes=_passes,
     opens_with_usage=True,
 )
-refused, delay = stainless.refused, stainless.delay
 
 # The tool runner of Anthropic's SDK, whose function for one tool call has had two forms. Since 1.12 at the latest
 # there is ``_run_tool``, which returns the block that the model is sent, and for the members of a toolset its
@@ -281,14 +184,7 @@ class _Turn:
 _turn: Within[_Turn] = Within("agent_otel_anthropic_turn")
 
 
-def _use_call(invocation: Invocation) -> ToolCall:
-    block = invocation.arg(1, "tool_use")
-    return ToolCall(block.name, block.input, block.id)
-
-
-def _member_call(invocation: Invocation) -> ToolCall:
-    """Read the call of a toolset's member."""
-    block = invocation.arg(0, "tool_use")
+def _call_of(block: Any) -> ToolCall:
     return ToolCall(block.name, block.input, block.id)
 
 
@@ -303,17 +199,13 @@ def result_of(sent: Any) -> ToolResult:
 
 def _replace(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
     """Put a replacement into the block that the model is sent; a skipped call has none."""
-    if block is None:
-        block = {"type": "tool_result", "tool_use_id": invocation.arg(1, "tool_use").id}
-    return _replaced(block, replacement)
+    return _replaced(block or result_block(invocation.arg(1, "tool_use").id, ""), replacement)
 
 
 def _replace_member(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
     """Do the same for a toolset's member, whose block names its toolset."""
-    if block is None:
-        use = invocation.arg(0, "tool_use")
-        block = {"type": "tool_result", "tool_use_id": use.id, "toolset_name": use.toolset_name}
-    return _replaced(block, replacement)
+    use = invocation.arg(0, "tool_use")
+    return _replaced(block or result_block(use.id, "", toolset_name=use.toolset_name), replacement)
 
 
 def _replaced(block: dict[str, Any], replacement: Replacement) -> dict[str, Any]:
@@ -333,10 +225,6 @@ def _call_id(invocation: Invocation) -> str | None:
     if turn is not None and invocation.state is None:
         invocation.state = turn.asked.pop(id(invocation.arg(0, "input")), None)
     return text(invocation.state)
-
-
-def _plain_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.instance.name, invocation.arg(0, "input"), _call_id(invocation))
 
 
 def _told(error: BaseException) -> Any:
@@ -360,25 +248,21 @@ def _replace_later(_: Any, replacement: Replacement, invocation: Invocation) -> 
 
 _is_refusal = raises_within("anthropic", "ValidationError", cause=cause_of)
 run_tool = ToolReader(
-    _use_call,
+    lambda invocation: _call_of(invocation.arg(1, "tool_use")),
     result_of,
     is_refusal=_is_refusal,
     replace=_replace,
     inject=_inject,
 )
-member = ToolReader(_member_call, result_of, replace=_replace_member)
+member = ToolReader(lambda invocation: _call_of(invocation.arg(0, "tool_use")), result_of, replace=_replace_member)
 _call = ToolReader(
-    _plain_call,
+    lambda invocation: ToolCall(invocation.instance.name, invocation.arg(0, "input"), _call_id(invocation)),
     ToolResult,
     is_refusal=_is_refusal,
     failure_text=_told,
     replace=_replace_later,
     inject=inject_into(0, "input"),
 )
-
-
-def _swallowed(invocation: Invocation) -> None:
-    handler.handler_raised(invocation.arg(0, "exc"), run_tool)
 
 
 def _take_note(_: Invocation, content: Any, error: BaseException | None) -> None:
@@ -393,36 +277,25 @@ def _put(invocation: Invocation, message: Any, _: BaseException | None) -> None:
     """Put the turn's replacements into its message; it is None where there were no calls."""
     content: Any = fields(message).get("content")
     for place, block in enumerate(listed(content)):
-        call_id = text(fields(block).get("tool_use_id")) or ""
+        call_id = text(fields(block).get(RESULT_ID)) or ""
         replacement = invocation.state.replaced.get(call_id)
         if replacement is not None:
             content[place] = _replaced(block, replacement)
 
 
-def _methods(runner: Any) -> Iterator[tuple[type, str, ToolReader]]:
-    for tool in runner._tools_by_name.values():
-        yield type(tool), "call", _call
-
-
-swallowed = Hook(_swallowed)
+swallowed = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), run_tool))
 asked = Hook(after=_take_note)
 turn = Hook(lambda _: _Turn(), _put, _turn)
-tools = Family(_methods)
+tools = Family(lambda runner: ((type(tool), "call", _call) for tool in runner._tools_by_name.values()))
 
 # Sessions of Anthropic's managed agents: the runner of their tools, and the results that a program sends to them. The
 # provider has the model and the conversation; the program runs the tools. The runner makes an event of each result,
-# and turns exceptions into text in it. A loop of the program's own sends the same events. The entry is in
-# ``model_sdks/anthropic.py``.
+# and turns exceptions into text in it. A loop of the program's own sends the same events.
 
 
 def _session_call(invocation: Invocation) -> ToolCall:
     event = invocation.arg(1, "ev")
     return ToolCall(event.name, invocation.arg(2, "input_"), event.id, execution=invocation.instance.session_id)
-
-
-def _session_result(answer: Any) -> ToolResult:
-    """Read the event of a result, which stands beside what the SDK's span has of it."""
-    return result_of(answer[0])
 
 
 def _session_replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -435,11 +308,16 @@ def _session_replace(_: Any, replacement: Replacement, invocation: Invocation) -
 def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     """Report the results among the events of a request that the provider has taken."""
     for event in map(fields, [] if error is not None else listed(invocation.kwargs.get("events"))):
-        call_id = text(event.get("custom_tool_use_id")) or text(event.get("tool_use_id"))
+        call_id = text(event.get(f"custom_{RESULT_ID}")) or text(event.get(RESULT_ID))
         if (text(event.get("type")) or "").endswith("tool_result") and call_id is not None:
             handler.result_delivered(RequestPart(TOOL_RESULTS, event.get("content"), call_id), __name__)
 
 
-session_tool = ToolReader(_session_call, _session_result, replace=_session_replace, inject=inject_into(2, "input_"))
+session_tool = ToolReader(
+    _session_call,
+    lambda answer: result_of(answer[0]),  # the event, which stands beside what the SDK's span has of it
+    replace=_session_replace,
+    inject=inject_into(2, "input_"),
+)
 failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), session_tool))
 sent = Hook(after=_sent)

@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import ours
 from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, reworded, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import anthropic, openai
+from agent_otel.integrations.model_sdks.chat_function import BodyArgument
+from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import watched
-from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
+from agent_otel.messages.anthropic import converse_parts, is_cached
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 
 ENTRY = Integration(
@@ -37,6 +39,19 @@ ENTRY = Integration(
     ),
 )
 
+AIOBOTOCORE = Integration(  # whose client has functions of its own in place of botocore's
+    "aiobotocore",
+    distribution="aiobotocore",
+    minimum="2.15",
+    tested="3.10, Converse and InvokeModel",
+    uncovered="what `bedrock` leaves out; InvokeAgentRuntime; the wait of a retry for the refusals of other requests",
+    product="bedrock",
+    sites=(
+        Candidate("aiobotocore.client", request="AioBaseClient._make_api_call"),
+        Candidate("aiobotocore.endpoint", refusing="AioEndpoint._needs_retry"),
+    ),
+)
+
 OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
 
 _OPERATIONS = ("Converse", "ConverseStream", *OPERATIONS)
@@ -48,48 +63,13 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     params = invocation.arg(1, "api_params")
     if operation in OPERATIONS:
-        return _invoke_request(params, _parts, must_call)
-    if not is_dict(params):
-        return None
-    return ModelRequest(_parts(params), model=fields(params).get("modelId"), must_call=must_call(fields(params)))
+        return _invoke_request(params)
+    return _converse(fields(params), fields(params).get("modelId")) if is_dict(params) else None
 
 
-def must_call(params: Mapping[str, Any]) -> bool:
-    """Return True where the model may only call tools."""
-    choice = fields(fields(params.get("toolConfig")).get("toolChoice"))
-    return "any" in choice or "tool" in choice
-
-
-def _parts(params: Mapping[str, Any]) -> Iterator[RequestPart]:
-    params = fields(params)
-    tools = dictionaries(fields(params.get("toolConfig")).get("tools"))
-    if tools:
-        yield RequestPart(TOOLS, tools)
-    system = dictionaries(params.get("system"))
-    if system:
-        yield RequestPart(SYSTEM, system)
-    for message in dictionaries(params.get("messages")):
-        said = []
-        for block in dictionaries(message.get("content")):
-            if is_dict(block.get("toolResult")):
-                yield _result(fields(block["toolResult"]))
-            elif is_dict(block.get("toolUse")):
-                asked = fields(block["toolUse"])
-                call_id, name = text(asked.get("toolUseId")), text(asked.get("name"))
-                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("input"), call_id, name)
-            else:
-                said.append(block)
-        if said:
-            yield RequestPart(ASSISTANT if text(message.get("role")) == "assistant" else USER, said)
-
-
-def _result(block: Mapping[str, Any]) -> RequestPart:
-    call_id, blocks = text(block.get("toolUseId")), dictionaries(block.get("content"))
-    only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
-    value = only[1] if only[0] in ("text", "json") else blocks
-    # A tool that the provider runs has a type; no call of it was measured here.
-    failed = text(block.get("status")) == "error"
-    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None, failed=failed)
+def _converse(body: Mapping[str, Any], model: Any) -> ModelRequest:
+    choice = fields(fields(body.get("toolConfig")).get("toolChoice"))
+    return ModelRequest(converse_parts(body), model=model, must_call="any" in choice or "tool" in choice)
 
 
 def _usage(response: Any) -> Usage | None:
@@ -109,16 +89,14 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     if _invokes(invocation):
         _rewrite_body(params, view)
     elif _request(invocation) is not None and type(fields(params).get("messages")) is list:
-        messages = params["messages"]
-        blocks = (block for message in dictionaries(messages) for block in dictionaries(message.get("content")))
-        params["messages"] = view(messages, cached=any("cachePoint" in block for block in blocks))
+        params["messages"] = view(params["messages"], cached=is_cached(params))
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
     params = invocation.arg(1, "api_params")
     if _invokes(invocation):
-        _answer_only_body(params, note, _answer_without_tools)
+        _answer_only_body(params, note)
     else:
         _answer_without_tools(params, note)
 
@@ -163,7 +141,8 @@ def _asks(response: Any) -> bool | None:
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
     event = event_of(known)
     if event is not None:
-        return _invoke_asks(event)
+        stop = event.get("messageStop")
+        return asks(event) if stop is None else text(fields(stop).get("stopReason")) == "tool_use"
     if kind != "messageStop" or type(payload) is not bytes:
         return None
     return b"tool_use" in payload
@@ -191,20 +170,14 @@ def _invokes(invocation: Invocation) -> bool:
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    if _invokes(invocation) and _request(invocation) is not None:
-        _reword_body(invocation.arg(1, "api_params"), reword)
-
-
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    """Reword the texts of a body, whose response cannot be answered."""
+    if not _invokes(invocation) or _request(invocation) is None:
+        return
     params = invocation.arg(1, "api_params")
-    params.clear()
-    params.update(body)
-
-
-def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
-    made.put(1, "api_params", {**body, "modelId": model} if model else body)
-    return made
+    body = body_of(params)
+    made = reworded(body, reword)
+    if made is not body:
+        _invoke_put(params, made)
 
 
 def _plain(value: Any) -> Any:
@@ -232,16 +205,16 @@ def _refused(invocation: Invocation) -> Any:
 
 retrying = retries.blocking(_refused)
 refusing = retries.refused(_refused)
-exchange = Exchange(_body, _put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_apart)
-
-
-def _passes(event: Any) -> bool:
-    """Return true for a raw event with a piece of a block."""
-    return text(field_at(event, "headers", ":event-type")) == "contentBlockDelta"
-
-
+_PARAMS = BodyArgument(1, "api_params", "modelId")
+exchange = Exchange(
+    _body, _PARAMS.put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_PARAMS.apart
+)
 request = ModelReader(
-    _request, _usage, _asks, _watch, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange, passes=_passes
+    *(_request, _usage, _asks, _watch),
+    rewrite=_rewrite,
+    answer_only=_answer_only,
+    exchange=exchange,
+    passes=lambda event: text(field_at(event, "headers", ":event-type")) == "contentBlockDelta",  # a piece of a block
 )
 
 # The names of the tokens of the input, of the output, and of what the cache has read and written.
@@ -274,20 +247,15 @@ def is_converse(body: Mapping[str, Any]) -> bool:
     return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
 
 
-def _invoke_request(
-    params: Any,
-    converse: Callable[[Mapping[str, Any]], Iterator[RequestPart]],
-    converse_must_call: Callable[[Mapping[str, Any]], bool],
-) -> ModelRequest | None:
-    """Read a request; ``converse`` and ``converse_must_call`` read a body in the form of Converse."""
+def _invoke_request(params: Any) -> ModelRequest | None:
     body = body_of(params)
     if body is None or type(body.get("messages")) is not list:
         return None
     model = text(fields(params).get("modelId"))
     if _is_anthropic(body):
-        return ModelRequest(anthropic.messages(body), model=model, must_call=anthropic.must_call(body))
+        return anthropic.messages(body)._replace(model=model)
     if is_converse(body):
-        return ModelRequest(converse(body), model=model, must_call=converse_must_call(body))
+        return _converse(body, model)
     return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(body))
 
 
@@ -305,25 +273,16 @@ def _rewrite_body(params: dict[str, Any], view: Callable[..., Any]) -> None:
             _invoke_put(params, {**body, "messages": made})
 
 
-def _answer_only_body(params: dict[str, Any], note: str, converse: Callable[[dict[str, Any], str], None]) -> None:
-    """Forbid tool calls, and add the note to the system message; ``converse`` does so in the form of Converse."""
+def _answer_only_body(params: dict[str, Any], note: str) -> None:
+    """Forbid tool calls, and add the note to the system message."""
     body = body_of(params) or {}
     if _is_anthropic(body):
         body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
     elif is_converse(body):
-        converse(body, note)
+        _answer_without_tools(body, note)
     else:
         body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
     _invoke_put(params, body)
-
-
-def _reword_body(params: dict[str, Any], change: Callable[[str], str]) -> None:
-    """Reword the texts of a request."""
-    body = body_of(params)
-    if body is not None:
-        made = reworded(body, change)
-        if made is not body:
-            _invoke_put(params, made)
 
 
 def _invoke_put(params: dict[str, Any], body: dict[str, Any]) -> None:
@@ -356,10 +315,3 @@ def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     event = json.loads(base64.b64decode(json.loads(payload)["bytes"]))
     return event if is_dict(event) else None
-
-
-def _invoke_asks(event: Mapping[str, Any]) -> bool | None:
-    """Return whether a provider's event asks for a tool call."""
-    if "messageStop" in event:
-        return text(fields(event["messageStop"]).get("stopReason")) == "tool_use"
-    return openai.asks(event) if "choices" in event else anthropic.asks(event)

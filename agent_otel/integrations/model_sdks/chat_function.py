@@ -1,4 +1,4 @@
-"""SDKs whose function of a chat takes the messages and the tools as arguments: remedies change those arguments."""
+"""SDKs whose function takes the body of a request, or its messages and tools, as arguments: remedies change those."""
 
 from __future__ import annotations
 
@@ -11,12 +11,29 @@ from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+
+class BodyArgument(NamedTuple):
+    """The argument that has the body, as a dictionary that the SDK makes for a request; ``model`` is a key of it."""
+
+    place: int
+    name: str
+    model: str
+
+    def put(self, invocation: Invocation, body: dict[str, Any]) -> None:
+        """Replace the body."""
+        given = invocation.arg(self.place, self.name)
+        given.clear()
+        given.update(body)
+
+    def apart(self, invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
+        """Return a call that sends another body."""
+        made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
+        made.put(self.place, self.name, {**body, self.model: model} if model else body)
+        return made
+
+
 #: The place of an argument that is given by its name only.
 BY_NAME = 1_000
-
-
-def _itself(value: Any) -> Any:
-    return value
 
 
 class ChatFunction(NamedTuple):
@@ -28,7 +45,7 @@ class ChatFunction(NamedTuple):
     place: int = BY_NAME
     form: str = "chat"
     none: str = "none"
-    plain: Callable[[Any], Any] = _itself
+    plain: Callable[[Any], Any] = lambda value: value
 
     def messages(self, invocation: Invocation) -> list[Any]:
         """Return the messages."""

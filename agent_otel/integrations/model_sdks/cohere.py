@@ -14,6 +14,7 @@ from agent_otel.core.plain import attributes, fields, is_named, is_text, listed,
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
+from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -48,8 +49,7 @@ _OF_TOOLS = ("strict_tools", "citation_options", "documents", "stop_sequences")
 
 def _request(invocation: Invocation) -> ModelRequest:
     given = invocation.kwargs
-    must_call = text(given.get("tool_choice")) == "REQUIRED"
-    return ModelRequest(_parts(given), model=text(given.get("model")), must_call=must_call)
+    return ModelRequest(_parts(given), model=text(given.get("model")), must_call=is_forced(given.get("tool_choice")))
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -103,33 +103,16 @@ def _name(call: Any) -> str:
     return text(fields(fields(call).get("function")).get("name")) or "tool"
 
 
-def _ends(event: Any) -> bool:
-    return text(fields(event).get("type")) == "message-end"
-
-
-def _passes(event: Any) -> bool:
-    """Return true for an event with a piece of the answer's text."""
-    return text(attributes(event).get("type")) == "content-delta"
-
-
 def _item(value: Any) -> Mapping[str, Any]:
     """Return the fields of an event, or of the data of an HTTP response."""
     known = fields(value)
     return fields(known["_data"]) if "_data" in known else known
 
 
-def _plain(response: Any) -> Any:
-    return plain_model(fields(response).get("_data"))
-
-
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     made = _CHAT.apart(invocation, body, model)
     made.kwargs = {name: value for name, value in made.kwargs.items() if name not in _OF_TOOLS}
     return made
-
-
-def _no_body(_: Invocation) -> None:
-    return None
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
@@ -152,19 +135,14 @@ async def _watch_async(stream: Any, visit: ResponseVisit) -> AsyncIterator[Any]:
         yield response
 
 
-exchange = Exchange(_CHAT.body, _CHAT.put, _plain, apart=_apart)
-no_exchange = Exchange(_no_body, _CHAT.put, reword=_reword)
+exchange = Exchange(_CHAT.body, _CHAT.put, lambda response: plain_model(fields(response).get("_data")), apart=_apart)
+no_exchange = Exchange(lambda _: None, _CHAT.put, reword=_reword)
 request = ModelReader(_request, _usage, _asks, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange)
-streamed = ModelReader(
-    _request,
-    _usage,
-    _asks,
-    _watch,
-    _ends,
-    rewrite=_CHAT.rewrite,
-    answer_only=_CHAT.answer_only,
+streamed = request._replace(
+    watch=_watch,
+    ends=lambda event: text(fields(event).get("type")) == "message-end",
     exchange=no_exchange,
-    passes=_passes,
+    passes=lambda event: text(attributes(event).get("type")) == "content-delta",  # a piece of the answer's text
 )
 astreamed = streamed._replace(watch=_watch_async)
 delay = retries.delay(lambda invocation: invocation.arg(0, "response"))

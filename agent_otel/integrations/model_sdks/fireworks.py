@@ -8,13 +8,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.plain import fields
-from agent_otel.core.types import Invocation, ModelReader, ModelRequest
-from agent_otel.integrations.model_sdks import anthropic, openai, stainless
-from agent_otel.integrations.model_sdks.stainless import base_client, body_of, reword_body
+from agent_otel.core.types import Invocation, ModelReader
+from agent_otel.integrations.model_sdks import anthropic, openai
+from agent_otel.integrations.model_sdks.stainless import (
+    asks,
+    base_client,
+    body_of,
+    delay,
+    ends,
+    refused,
+    reword_body,
+    usage,
+    watch,
+)
 from agent_otel.integrations.registry.entries import Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+__all__ = ["ENTRY", "delay", "refused", "request"]
 
 ENTRY = Integration(
     "fireworks",
@@ -26,38 +38,10 @@ ENTRY = Integration(
 )
 
 
-def _of(invocation: Invocation) -> ModelReader:
+def _of(invocation: Invocation) -> Any:
     """Return the reader of a request by its path."""
     path = invocation.arg(1, "options").url.partition("?")[0]
     return anthropic.request if path.endswith("/messages") else openai.request
-
-
-def _request(invocation: Invocation) -> ModelRequest | None:
-    return _of(invocation).request(invocation)
-
-
-def _asks(response: Any) -> bool | None:
-    asks = openai.asks(response)
-    return anthropic.asks(response) if asks is None else asks
-
-
-def _ends(item: Any) -> bool:
-    return openai.ends(item) or anthropic.ends(item)
-
-
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    if (rewrite := _of(invocation).rewrite) is not None:
-        rewrite(invocation, view)
-
-
-def _answer_only(invocation: Invocation, note: str) -> None:
-    if (answer_only := _of(invocation).answer_only) is not None:
-        answer_only(invocation, note)
-
-
-def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    exchange = _of(invocation).exchange
-    return None if exchange is None or _is_text(invocation) else exchange.body(invocation)
 
 
 def _is_text(invocation: Invocation) -> bool:
@@ -73,11 +57,14 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
         anthropic.exchange.reword(invocation, reword)
 
 
-exchange = anthropic.exchange._replace(body=_body, reword=_reword)
+exchange = anthropic.exchange._replace(
+    body=lambda invocation: None if _is_text(invocation) else _of(invocation).exchange.body(invocation),
+    reword=_reword,
+)
 request = ModelReader(
-    *(_request, anthropic.usage, _asks, stainless.watch, _ends),
-    rewrite=_rewrite,
-    answer_only=_answer_only,
+    lambda invocation: _of(invocation).request(invocation),
+    *(usage, asks, watch, ends),
+    rewrite=lambda invocation, view: _of(invocation).rewrite(invocation, view),
+    answer_only=lambda invocation, note: _of(invocation).answer_only(invocation, note),
     exchange=exchange,
 )
-refused, delay = stainless.refused, stainless.delay

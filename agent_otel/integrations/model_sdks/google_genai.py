@@ -40,14 +40,17 @@ from agent_otel.core.types import (
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import Hook, Revising
+from agent_otel.integrations.model_sdks.chat_function import BodyArgument
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.readers import cause_behind, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import steps_of, watched
+from agent_otel.messages.fields import is_kept
+from agent_otel.messages.gemini import parts, result_part
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 INTERACTIONS = Site(
@@ -82,7 +85,6 @@ ENTRY = Integration(
 )
 
 _PATHS = (":generateContent", ":streamGenerateContent")
-_ENVELOPES = ({"result"}, {"output"})
 # A quotation of it in a text has a backslash before the quotation mark.
 _CALL = re.compile(r'(?<!\\)"functionCall"\s*:\s*\{?(?:\s*"id"\s*:\s*"[^"]*"\s*,)?(?:\s*"name"\s*:\s*"([^"]*)")?')
 _USAGE = re.compile(r'(?<!\\)"usageMetadata"\s*:\s*(?=\{)')
@@ -99,7 +101,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     is_continued = _cache(invocation) is not None
     calling = fields(fields(fields(body).get("toolConfig")).get("functionCallingConfig"))
     must_call = text(calling.get("mode")) == "ANY"
-    return ModelRequest(_parts(body), continued=is_continued, model=model and model.group(1), must_call=must_call)
+    return ModelRequest(parts(body), continued=is_continued, model=model and model.group(1), must_call=must_call)
 
 
 def _cache(invocation: Invocation) -> str | None:
@@ -111,52 +113,6 @@ def _cache(invocation: Invocation) -> str | None:
         if found:
             return found
     return None
-
-
-def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
-    body = fields(body)
-    tools = dictionaries(body.get("tools"))
-    if tools:
-        yield RequestPart(TOOLS, tools)
-    system = body.get("systemInstruction")
-    if is_dict(system):
-        yield RequestPart(SYSTEM, dictionaries(fields(system).get("parts")))
-    for content in dictionaries(body.get("contents")):
-        said = []
-        for part in dictionaries(content.get("parts")):
-            answer, call = part.get("functionResponse"), part.get("functionCall")
-            if is_dict(answer):
-                yield _result(fields(answer))
-            elif is_dict(call):
-                asked = fields(call)
-                call_id, name = text(asked.get("id")), text(asked.get("name"))
-                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("args"), call_id, name)
-            else:
-                said.append(part)
-        if said:
-            yield RequestPart(ASSISTANT if text(content.get("role")) == "model" else USER, said)
-
-
-def _result(answer: Mapping[str, Any]) -> RequestPart:
-    response, call_id, name = answer.get("response"), answer.get("id"), answer.get("name")
-    if is_dict(response) and fields(response).keys() == {"error"}:
-        name = None  # the SDK's own text about a failed call
-    value = _unwrapped(response)
-    media = dictionaries(answer.get("parts"))
-    return RequestPart(
-        TOOL_RESULTS,
-        [value, *media] if media else value,
-        text(call_id),
-        text(name),
-        wrapped=response,
-    )
-
-
-def _unwrapped(response: Any) -> Any:
-    """Return a result without the one-key object that Gemini requires around it."""
-    if is_dict(response) and (known := fields(response)).keys() in _ENVELOPES:
-        return next(iter(known.values()))
-    return response
 
 
 def _usage(response: Any) -> Usage | None:
@@ -198,8 +154,8 @@ def _asks(response: Any) -> bool | None:
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
-    parts = [part for content in contents for part in dictionaries(content.get("parts"))]
-    calls = [fields(part["functionCall"]) for part in parts if "functionCall" in part]
+    said = [part for content in contents for part in dictionaries(content.get("parts"))]
+    calls = [fields(part["functionCall"]) for part in said if "functionCall" in part]
     return asks_for(text(call.get("name")) or "tool" for call in calls) or False
 
 
@@ -211,16 +167,9 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return "gemini", body if cache is None else {**body, "cachedContent": cache}
 
 
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    request_dict = invocation.arg(2, "request_dict")
-    request_dict.clear()
-    request_dict.update(body)
-
-
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     """Return a call that sends another body; its path names the model."""
-    made = Invocation(invocation.instance, invocation.args, invocation.kwargs)
-    made.put(2, "request_dict", body)
+    made = _BODY.apart(invocation, body, "")
     if model:
         made.put(1, "path", _MODEL.sub(f"models/{model}:", made.arg(1, "path")))
     return made
@@ -246,7 +195,8 @@ def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 retries = Revising(_retries)
-exchange = Exchange(_body, _put, _plain, steps_of, apart=_apart)
+_BODY = BodyArgument(2, "request_dict", "")
+exchange = Exchange(_body, _BODY.put, _plain, steps_of, apart=_apart)
 request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
 
 
@@ -254,7 +204,7 @@ def _responded(invocation: Invocation, _: Any, error: BaseException | None) -> N
     """Report the results that a session of Gemini Live has sent."""
     sent = invocation.kwargs.get("function_responses")
     for answer in (listed(sent) or [sent]) if error is None else ():
-        handler.result_delivered(_result(fields(answer)), __name__)
+        handler.result_delivered(result_part(fields(answer)), __name__)
 
 
 responded = Hook(after=_responded)
@@ -269,16 +219,6 @@ def _call(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.arg(1, "function_to_invoke").__name__, invocation.arg(0, "args"))
 
 
-def _tool_result(value: Any) -> ToolResult:
-    """Read a result without the object around it that the model gets, where the function has made one itself."""
-    return ToolResult(sole("result", value))
-
-
-def _told(error: BaseException) -> Any:
-    """Read the text that the model gets of the SDK's exception."""
-    return str(error) if is_named(error, _OF_THE_SDK) else None
-
-
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     """Put a replacement into the SDK's exception, or return it as the function's result."""
     if issubclass(type(value), BaseException):
@@ -286,17 +226,14 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return replacement.text
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(_call(invocation).arguments))
-
-
 invoke = ToolReader(
     _call,
-    _tool_result,
-    failure_text=_told,
+    # Without the object around it that the model gets, where the function has made one itself.
+    lambda value: ToolResult(sole("result", value)),
+    failure_text=lambda error: str(error) if is_named(error, _OF_THE_SDK) else None,  # the text that the model gets
     cause=cause_behind(_OF_THE_SDK, of=context_of),  # the SDK raises its own within the function's exception
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: tuple(fields(_call(invocation).arguments)),
     inject=inject_into(0, "args"),
 )
 
@@ -307,11 +244,8 @@ invoke = ToolReader(
 
 def _interaction_request(invocation: Invocation) -> ModelRequest:
     body = fields(fields(invocation.kwargs.get("request")).get("body")) or invocation.kwargs
-    continued = text(body.get("previous_interaction_id")) is not None
     must_call = text(fields(body.get("generation_config")).get("tool_choice")) == "any"
-    return ModelRequest(
-        _interaction_parts(body), continued=continued, model=text(body.get("model")), must_call=must_call
-    )
+    return ModelRequest(_interaction_parts(body), is_kept(body), model=text(body.get("model")), must_call=must_call)
 
 
 def _interaction_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -352,10 +286,6 @@ def _interaction(response: Any) -> Mapping[str, Any]:
     return fields(given(fields(response).get("interaction"), response))
 
 
-def _interaction_usage(response: Any) -> Usage | None:
-    return read_usage(_interaction(response).get("usage"))
-
-
 def _interaction_asks(response: Any) -> bool | None:
     """Return whether an interaction asks for a tool call, or an event of a stream begins one."""
     known = _interaction(response)
@@ -372,4 +302,6 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-interaction = ModelReader(_interaction_request, _interaction_usage, _interaction_asks, _watch)
+interaction = ModelReader(
+    _interaction_request, lambda response: read_usage(_interaction(response).get("usage")), _interaction_asks, _watch
+)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 from agent_otel.core.plain import fields
-from agent_otel.integrations.model_sdks import openai, openai_answers
+from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import base_client
 from agent_otel.integrations.registry.entries import Integration
-
-if TYPE_CHECKING:
-    from agent_otel.core.usage import Usage
 
 ENTRY = Integration(
     "groq",
@@ -22,15 +17,8 @@ ENTRY = Integration(
 )
 
 
-def _usage(response: Any) -> Usage | None:
-    """Return the usage of a whole response, or of the last chunk of a stream."""
-    return openai.usage(response) or openai.usage(fields(response).get("x_groq"))
-
-
-def _passes(item: Any) -> bool:
-    """Return true for a chunk with neither tokens nor a call that the provider has made."""
-    return fields(item).get("x_groq") is None and openai_answers.passes(item)
-
-
-request = openai.request._replace(usage=_usage, passes=_passes)
+request = openai.request._replace(
+    usage=lambda response: openai.usage(response) or openai.usage(fields(response).get("x_groq")),
+    passes=lambda item: fields(item).get("x_groq") is None and openai.passes(item),
+)
 refused, delay = openai.refused, openai.delay

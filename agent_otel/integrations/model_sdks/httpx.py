@@ -14,7 +14,7 @@ from agent_otel.core import model_request
 from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks import anthropic, openai
-from agent_otel.integrations.model_sdks.stainless import follow
+from agent_otel.integrations.model_sdks.stainless import asks, ends, follow, usage
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import watched
 
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Self
-
-    from agent_otel.core.usage import Usage
 
 _SETTING = "AGENT_OTEL_HTTPX"
 _UNCOVERED = (
@@ -55,19 +53,14 @@ SUCCESSOR = Integration(
 )
 
 
-def _chat(body: Mapping[str, Any]) -> ModelRequest:
-    return ModelRequest(openai.chat(body), model=body.get("model"), must_call=openai.must_call(body))
-
-
-def _messages(body: Mapping[str, Any]) -> ModelRequest:
-    return ModelRequest(anthropic.messages(body), model=body.get("model"), must_call=anthropic.must_call(body))
-
-
 #: End of a path -> the field that the body of its format has, and the function that reads it.
 _FORMATS: dict[str, tuple[str, Callable[[Mapping[str, Any]], ModelRequest]]] = {
-    "/chat/completions": ("messages", _chat),
+    "/chat/completions": (
+        "messages",
+        lambda body: ModelRequest(openai.chat(body), model=body.get("model"), must_call=openai.must_call(body)),
+    ),
     "/responses": ("input", openai.responses),
-    "/v1/messages": ("messages", _messages),
+    "/v1/messages": ("messages", anthropic.messages),
 }
 
 
@@ -88,19 +81,6 @@ def _json(data: Any) -> dict[str, Any] | None:
         return None
     found = errors.attempt(json.loads, data)
     return found if type(found) is dict else None
-
-
-def _usage(value: Any) -> Usage | None:
-    return openai.usage(value) or anthropic.usage(value)
-
-
-def _asks(value: Any) -> bool | None:
-    asked = openai.asks(value)
-    return anthropic.asks(value) if asked is None else asked
-
-
-def _ends(value: Any) -> bool:
-    return openai.ends(value) or anthropic.ends(value)
 
 
 class _RefusedError(Exception):
@@ -202,4 +182,4 @@ def _watch(response: Any, visit: Any) -> Any:
     return response
 
 
-request = ModelReader(_request, _usage, _asks, _watch, _ends)
+request = ModelReader(_request, usage, asks, _watch, ends)

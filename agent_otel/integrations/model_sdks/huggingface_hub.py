@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from agent_otel.core.plain import given, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
@@ -33,12 +32,13 @@ def _request(invocation: Invocation) -> ModelRequest:
     return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(invocation.kwargs))
 
 
-def _plain(value: Any) -> Any:
-    """Return a response, or a chunk of a stream, as dictionaries; the SDK's classes are dictionaries."""
-    return json.loads(json.dumps(value))
-
-
-exchange = Exchange(_CHAT.body, _CHAT.put, _plain, steps_of, apart=_CHAT.apart)
+exchange = Exchange(
+    _CHAT.body,
+    _CHAT.put,
+    lambda value: json.loads(json.dumps(value)),  # the SDK's classes are dictionaries
+    steps_of,
+    apart=_CHAT.apart,
+)
 request = ModelReader(
     _request,
     openai.usage,

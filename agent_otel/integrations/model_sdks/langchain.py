@@ -88,7 +88,7 @@ def _running() -> Any:
 def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Messages:
     offered = (kwargs.get(key) for key in ("tools", "functions"))
     head = [RequestPart(TOOLS, listed(tools)) for tools in offered if issubclass(type(tools), list | tuple)]
-    return Messages(head, list(messages), _message, _values, _id)
+    return Messages(head, list(messages), _message, _values, lambda message: text(attributes(message).get("id")))
 
 
 def _values(message: Any) -> list[Any]:
@@ -96,10 +96,6 @@ def _values(message: Any) -> list[Any]:
     get = attributes(message).get
     calls = [get(key) for key in _CALL_LISTS]
     return [get("type"), get("content"), get("tool_call_id"), get("name"), get("id"), get("role"), *calls]
-
-
-def _id(message: Any) -> str | None:
-    return text(attributes(message).get("id"))
 
 
 def _message(message: Any) -> Iterator[RequestPart]:
@@ -180,11 +176,7 @@ def _asks(response: Any) -> bool | None:
     return asks_for(text(fields(call).get("name")) for call in calls) if calls else False
 
 
-def _answered(_: Invocation) -> None:
-    handler.model_answered()
-
-
 generated = ModelReader(_generated, _usage, _asks, outermost=True)
 events = ModelReader(_events, _event_usage, _event_asks, ends=_event_ends, outermost=True)
 streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True, passes=_passes)
-answered = Hook(_answered)
+answered = Hook(lambda _: handler.model_answered())

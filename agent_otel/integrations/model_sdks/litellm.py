@@ -30,14 +30,15 @@ from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import wrap
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks.openai import asks, chat, ends, is_continued, responses
+from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems
+from agent_otel.messages.fields import is_continued
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from agent_otel.core.usage import Usage
 
@@ -89,10 +90,6 @@ def _announced(invocation: Invocation) -> None:
         handler.model_announced(responses({**(fields(body) if is_dict(body) else {}), "input": given}))
 
 
-def _entered(_: Invocation) -> ModelRequest:
-    return ModelRequest(())
-
-
 def _usage(response: Any) -> Usage | None:
     """Return the usage of a whole response, which is an undeclared field of it."""
     return read_usage(getattr(response, "usage", None))
@@ -105,10 +102,6 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
         return None
     body = {name: named[name] for name in ("tools", "functions", "tool_choice", "n") if name in named}
     return "chat", {**body, "messages": listed(invocation.arg(1, "messages"))}
-
-
-def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
-    _rewrite(invocation, view, 1, "messages")
 
 
 def _rewrite_input(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -127,10 +120,6 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any], place: int, name:
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
     invocation.args = invocation.args[:1]
     invocation.kwargs = {**invocation.kwargs, **body}
-
-
-def _no_body(_: Invocation) -> None:
-    """Return no body: a request to the Responses API is not sent again."""
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
@@ -175,11 +164,20 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 announced = Hook(_announced)
 responding = ModelReader(
-    _entered, _usage, asks, outermost=True, rewrite=_rewrite_input, exchange=Exchange(_no_body, _put, reword=_reword)
+    lambda _: ModelRequest(()),
+    *(_usage, asks),
+    outermost=True,
+    rewrite=_rewrite_input,
+    exchange=Exchange(lambda _: None, _put, reword=_reword),  # a request to the Responses API is not sent again
 )
 exchange = Exchange(_body, _put, plain_model, _stream, replaced=OtherItems, apart=_apart)
 completing = ModelReader(
-    _entered, _usage, _asks, _watch, ends, outermost=True, rewrite=_rewrite_chat, exchange=exchange, passes=_passes
+    lambda _: ModelRequest(()),
+    *(_usage, _asks, _watch, ends),
+    outermost=True,
+    rewrite=lambda invocation, view: _rewrite(invocation, view, 1, "messages"),
+    exchange=exchange,
+    passes=_passes,
 )
 
 # LiteLLM's loop, ``run_tool_loop``. It gets a function of the program that makes each call and returns the message of
@@ -189,10 +187,6 @@ completing = ModelReader(
 def _asked_call(invocation: Invocation) -> ToolCall:
     asked = invocation.arg(0, "tool_call")
     return ToolCall(asked.function.name, asked.function.arguments, asked.id)
-
-
-def _message_result(message: Any) -> ToolResult:
-    return ToolResult(fields(message).get("content", ""))
 
 
 def _replace_message(message: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
@@ -216,15 +210,11 @@ def _inject_asked(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "tool_call", asked)
 
 
-def _asked_parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(_arguments(invocation))
-
-
 _asked = ToolReader(
     _asked_call,
-    _message_result,
+    lambda message: ToolResult(fields(message).get("content", "")),
     replace=_replace_message,
-    parameters=_asked_parameters,
+    parameters=lambda invocation: tuple(_arguments(invocation)),
     inject=_inject_asked,
 )
 _asked_async = _asked._replace(is_awaited=True)
@@ -247,19 +237,11 @@ looping_async = _around(_asked_async)
 # LiteLLM's harness ``TOOL_LOOP``, which calls functions of the program. It makes a text of what they return or raise.
 
 
-def _call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.arg(0, "tool").name, invocation.arg(1, "arguments"))
-
-
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    return tuple(fields(invocation.arg(0, "tool").args_model.model_fields))
-
-
 function = ToolReader(
-    _call,
+    lambda invocation: ToolCall(invocation.arg(0, "tool").name, invocation.arg(1, "arguments")),
     ToolResult,
     is_refusal=raises_within("litellm", "ValidationError"),
     replace=replace_by_text,
-    parameters=_parameters,
+    parameters=lambda invocation: tuple(fields(invocation.arg(0, "tool").args_model.model_fields)),
     inject=inject_into(1, "arguments"),
 )

@@ -11,7 +11,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
-from agent_otel.core.answers import asks_for
 from agent_otel.core.captured_content import hiding
 from agent_otel.core.plain import (
     attributes,
@@ -38,10 +37,9 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
-from agent_otel.integrations.model_sdks import openai, openai_answers
+from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.readers import cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -52,7 +50,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from agent_otel.core.types import Replacement
-    from agent_otel.core.usage import Usage
 
 
 _CHATS = "Chat.complete Chat.complete_async Chat.stream Chat.stream_async"
@@ -175,10 +172,6 @@ def _chat_message(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {"role": role, "content": entry.get("result")}
 
 
-def _no_body(_: Invocation) -> None:
-    return None
-
-
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the results that a conversation gets: it has the tools that it began with, and no request adds one."""
     body = invocation.arg(4, "request")
@@ -210,10 +203,6 @@ def _answer_only(invocation: Invocation, note: str) -> None:
         setattr(body, name, value)
 
 
-def _chatting(_: Invocation) -> ModelRequest:
-    return ModelRequest(())
-
-
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     given = {name: invocation.kwargs.get(name) for name in ("messages", "tools", "n")}
     tool_choice = invocation.kwargs.get("tool_choice")
@@ -242,26 +231,6 @@ def _stream(response: Any) -> Any:
     return response if is_named(response, "EventStream", "EventStreamAsync") else None
 
 
-def _usage(response: Any) -> Usage | None:
-    return read_usage(fields(_item(response)).get("usage"))
-
-
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or an event of a stream, asks for a tool call; a field may be the SDK's sentinel."""
-    choices = [fields(choice) for choice in listed(fields(_item(response)).get("choices"))]
-    messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
-    calls = [fields(fields(call).get("function")) for message in messages for call in listed(message.get("tool_calls"))]
-    return asks_for(text(call.get("name")) for call in calls) if calls else False if messages else None
-
-
-def _ends(event: Any) -> bool:
-    return openai.ends(_item(event))
-
-
-def _passes(event: Any) -> bool:
-    return openai_answers.passes(attributes(event).get("data", event))
-
-
 def _item(value: Any) -> Any:
     return fields(value).get("data", value)
 
@@ -275,9 +244,18 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
 exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart)
-chatting = ModelReader(_chatting, _usage, _asks, _watch, _ends, outermost=True, exchange=exchange, passes=_passes)
+chatting = ModelReader(
+    lambda _: ModelRequest(()),
+    lambda response: openai.usage(_item(response)),
+    lambda response: openai.asks(_item(response)),
+    _watch,
+    lambda event: openai.ends(_item(event)),
+    outermost=True,
+    exchange=exchange,
+    passes=lambda event: openai.passes(attributes(event).get("data", event)),
+)
 request = ModelReader(
-    _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(_no_body, _put, reword=_reword)
+    _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(lambda _: None, _put, reword=_reword)
 )
 
 #: The field that holds the function, by kind of tool; a tool of an MCP server has none.
@@ -337,10 +315,6 @@ conversation_run = RunReader(lambda _: AgentRun())  # it has no name
 # model's arguments as JSON and returns a text. The id of the call does not reach the program.
 
 
-def _voice_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.instance.name, text(invocation.arg(0, "raw_arguments")) or {})
-
-
 def _voice_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     given = text(invocation.arg(0, "raw_arguments"))
     arguments = json.loads(given) if given else {}
@@ -350,15 +324,11 @@ def _voice_inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-def _voice_parameters(invocation: Invocation) -> Iterable[str]:
-    return properties(invocation.instance.parameters)
-
-
 invoke = ToolReader(
-    _voice_call,
+    lambda invocation: ToolCall(invocation.instance.name, text(invocation.arg(0, "raw_arguments")) or {}),
     ToolResult,
     is_refusal=raises_within("mistralai", "ValidationError"),
     replace=replace_by_text,
-    parameters=_voice_parameters,
+    parameters=lambda invocation: properties(invocation.instance.parameters),
     inject=_voice_inject,
 )

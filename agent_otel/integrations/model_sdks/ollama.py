@@ -13,6 +13,7 @@ from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, te
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import with_system
+from agent_otel.integrations.model_sdks.chat_function import BY_NAME, BodyArgument
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import steps_of, watched
@@ -105,18 +106,8 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return ("ollama", dict(body)) if is_dict(body) and "/api/chat" in invocation.args else None
 
 
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    request_body: Any = invocation.kwargs["json"]
-    request_body.clear()
-    request_body.update(body)
-
-
-def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    changed = {**body, "model": model} if model else body
-    return Invocation(invocation.instance, invocation.args, {**invocation.kwargs, "json": changed})
-
-
-exchange = Exchange(_body, _put, plain_model, steps_of, apart=_apart)
+_JSON = BodyArgument(BY_NAME, "json", "model")
+exchange = Exchange(_body, _JSON.put, plain_model, steps_of, apart=_JSON.apart)
 request = ModelReader(
     _request, read_usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
 
 from agent_otel._internal.errors import ours
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
+from agent_otel.core.plain import fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
@@ -71,14 +71,6 @@ def _usage(response: Any) -> Usage | None:
     return found if found.input or found.output else None
 
 
-def _asks(response: Any) -> bool | None:
-    return openai.asks(as_response(response)) if hasattr(response, "outputs") else None
-
-
-def _ends(chunk: Any) -> bool:
-    return any(output.finish_reason for output in getattr(chunk, "outputs", ()))
-
-
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     sent = invocation.arg(0, "request")
     if hasattr(sent, "messages"):
@@ -103,10 +95,6 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return ("chat", body) if is_whole and all("function" in tool for tool in listed(body.get("tools"))) else None
 
 
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    invocation.put(0, "request", with_body(invocation.arg(0, "request"), body))
-
-
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     sent = invocation.arg(0, "request")
     made = with_body(sent, {"messages": body["messages"], "tools": as_chat(sent).get("tools")})
@@ -121,16 +109,8 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the results in a request whose response is an async stream: no call in it can be answered."""
     sent = invocation.arg(0, "request")
     body = as_chat(sent)
-    messages = [{**each, "content": _reworded(each["content"], reword)} for each in body["messages"]]
+    messages = [{**each, "content": reworded(each["content"], reword)} for each in body["messages"]]
     invocation.put(0, "request", with_body(sent, {**body, "messages": messages}))
-
-
-def _reworded(content: Any, reword: Callable[[str], str]) -> Any:
-    return reword(content) if type(content) is str else content
-
-
-def _stream(response: Any) -> Any:
-    return response if hasattr(type(response), "__next__") else None
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
@@ -142,7 +122,14 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
-measured = ModelReader(_request, _usage, _asks, _watch, _ends, rewrite=_rewrite, answer_only=_answer_only)
+measured = ModelReader(
+    *(_request, _usage),
+    lambda response: openai.asks(as_response(response)) if hasattr(response, "outputs") else None,
+    _watch,
+    lambda chunk: any(output.finish_reason for output in getattr(chunk, "outputs", ())),
+    rewrite=_rewrite,
+    answer_only=_answer_only,
+)
 
 # The messages of xAI's SDK: its protocol buffers as the dictionaries of OpenAI's chat, and such dictionaries as
 # those.
@@ -164,7 +151,14 @@ def as_response(response: Any) -> dict[str, Any]:
     return {"choices": [{key: message}] if outputs else []}
 
 
-_EXCHANGE = Exchange(_body, _put, as_response, _stream, replaced=OtherItems, apart=_apart)
+_EXCHANGE = Exchange(
+    _body,
+    lambda invocation, body: invocation.put(0, "request", with_body(invocation.arg(0, "request"), body)),
+    as_response,
+    lambda response: response if hasattr(type(response), "__next__") else None,
+    replaced=OtherItems,
+    apart=_apart,
+)
 answered = measured._replace(exchange=_EXCHANGE)
 read_by_sdk = measured._replace(exchange=_EXCHANGE._replace(body=lambda _: None, reword=_reword))
 compacted = ModelReader(_request, _usage, rewrite=_rewrite)  # what is summed up goes whole

@@ -56,14 +56,14 @@ INTEGRATIONS = (
         'smolagents.agents', 'smolagents.agents', 'smolagents.tools', 'smolagents.local_python_executor')),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', adapter='frameworks.strands', sites=(
         'strands.tools.executors._executor', Site('strands.tools.executors._executor', minimum='1.62'), 'strands.agent.agent', 'strands.multiagent.graph', 'strands.multiagent.swarm', 'strands.session.repository_session_manager', 'strands.session.file_session_manager', 'strands.session.s3_session_manager')),
-    Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', product='bedrock', adapter='model_sdks.aiobotocore', sites=(
-        Site('aiobotocore.client', adapter='model_sdks.bedrock'), Site('aiobotocore.endpoint', adapter='model_sdks.bedrock'))),
     Integration('anthropic', distribution='anthropic', minimum='0.72', tested='0.125 and 2.11', adapter='model_sdks.anthropic', sites=(
         'anthropic._base_client', 'anthropic.lib.tools._beta_runner', Site('anthropic.lib.tools._toolsets._runnable', minimum='1.12'), Site('anthropic.lib.tools._beta_session_runner', minimum='2.11'), Site('anthropic.resources.beta.sessions.events', minimum='2.11'))),
     Integration('azure-ai-inference', distribution='azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), adapter='model_sdks.azure_inference', sites=(
         'azure.ai.inference._patch', 'azure.ai.inference.aio._patch')),
     Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', adapter='model_sdks.bedrock', sites=(
         'botocore.client', 'botocore.endpoint', Site('botocore.client', adapter='runtimes.agentcore'))),
+    Integration('aiobotocore', distribution='aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', product='bedrock', adapter='model_sdks.bedrock', sites=(
+        'aiobotocore.client', 'aiobotocore.endpoint')),
     Integration('cohere', distribution='cohere', minimum='5.16', tested='7.3', adapter='model_sdks.cohere', sites=(
         'cohere.v2.raw_client', 'cohere.core.http_client')),
     Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', adapter='model_sdks.fireworks', sites=(
@@ -86,8 +86,8 @@ INTEGRATIONS = (
         'ollama._client',)),
     Integration('openai', distribution='openai', minimum='1.40', tested='2.54 and 3.52', adapter='model_sdks.openai', sites=(
         'openai._base_client', Site('openai.resources.realtime.realtime', minimum='3.0'), Site('openai.resources.responses.responses', minimum='3.45'), Site('openai.lib.responses_tool_runner', minimum='3.45'))),
-    Integration('together', distribution='together', minimum='2.0', tested='3.1', adapter='model_sdks.together', sites=(
-        Site('together._base_client', adapter='model_sdks.openai'),)),
+    Integration('together', distribution='together', minimum='2.0', tested='3.1', adapter='model_sdks.openai', sites=(
+        'together._base_client',)),
     Integration('xai-sdk', distribution='xai-sdk', minimum='1.6', tested='1.6 and 1.21', adapter='model_sdks.xai', sites=(
         'xai_sdk.chat',)),
     Integration('bedrock-agentcore', distribution='bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', adapter='runtimes.agentcore', sites=(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel.measure.breakdown.json_window import unescaped
 from agent_otel.measure.breakdown.paths import HEAD, OTHER, SHORTEST, largest
 from agent_otel.measure.preview import clean
+from agent_otel.messages.fields import CALL_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.measure.breakdown.paths import Scope
 
-_CERTAIN: Final = ("tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "call_id", "callId")
-_CALLS: Final = frozenset((*_CERTAIN, "id"))
+_CALLS: Final = frozenset((*CALL_IDS, "id"))
 RESULTS: Final = frozenset(
     ("content", "result", "output", "toolResult", "response", "artifact", "structuredContent", "structured_content")
 )
@@ -130,7 +130,7 @@ def may_be_call(keys: Iterable[str]) -> bool:
 
 def call_of(fields: Mapping[str, Any]) -> tuple[str | None, bool]:
     """Return the id of the call that an object belongs to, and whether it can be nothing else."""
-    for key in _CERTAIN:
+    for key in CALL_IDS:
         if key in fields and _is_name(fields[key]):
             return fields[key], True
     call = fields.get("id")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
 from agent_otel.measure.size import text_bytes
-from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.fields import RESULT_ID, fields, is_list
 from agent_otel.remedies.history.argument_marks import mark
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ ARGUMENTS: Final = frozenset(("arguments", "args", "input", "partial_json"))
 SIGNED: Final = frozenset(("thinking", "signature", "thought_signature", "thoughtSignature", "encrypted_content"))
 """Fields that a provider has signed or encrypted; it rejects them when they change."""
 
-_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", "tool_use_id"))
+_IDS: Final = frozenset(("id", "call_id", "tool_call_id", "toolUseId", RESULT_ID))
 
 _QUOTE: Final = "(?:[\"']|&quot;|&#34;|&#x27;|&#39;)"
 _MOST_ATTEMPTS: Final = 100_000

@@ -122,7 +122,7 @@ class Program:
         if self.form == "chat":
             found = openai.chat({"tools": self.tools, "messages": [{"role": "system", "content": self.system}, *items]})
         elif self.form == "anthropic":
-            found = anthropic.messages({"tools": self.tools, "system": self.system, "messages": items})
+            found = anthropic.messages({"tools": self.tools, "system": self.system, "messages": items}).parts
         elif self.form == "langchain":
             found = langchain._parts([Message(type="system", content=self.system), *items], {"tools": self.tools})
         else:

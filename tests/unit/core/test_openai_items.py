@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agent_otel.core.types import RequestPart
-from agent_otel.integrations.model_sdks.openai import parts_of
+from agent_otel.messages.openai import item_parts
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS
 from tests.rows import each_row
 
@@ -25,8 +25,8 @@ APPROVAL = {"type": "mcp_approval_request", "id": "mcpr_1", "name": "search", "a
     ],
 )
 def test_no_item_is_left_out(item: dict[str, Any], part: RequestPart) -> None:
-    assert list(parts_of(item)) == [part]
+    assert list(item_parts(item)) == [part]
 
 
 def test_a_reference_has_no_content() -> None:
-    assert list(parts_of({"type": "item_reference", "id": "msg_1"})) == []
+    assert list(item_parts({"type": "item_reference", "id": "msg_1"})) == []

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from agent_otel.core.usage import Usage, answered_by, read
-from agent_otel.integrations.model_sdks import bedrock, openai, openai_answers
+from agent_otel.integrations.model_sdks import bedrock, openai
 from agent_otel.measure.size import size
+from agent_otel.messages.openai import hosted
 from tests.rows import each_row
 
 CHAT = {
@@ -171,8 +172,8 @@ def test_an_item_of_a_stream_passes_only_without_tokens_and_without_calls_of_the
     item: dict[str, Any], *, passes: bool
 ) -> None:
     for each in (item, SimpleNamespace(**item)):
-        assert passes is openai_answers.passes(each)
-        has_something = openai.usage(each) is not None or bool(list(openai_answers.hosted(each)))
+        assert passes is openai.passes(each)
+        has_something = openai.usage(each) is not None or bool(list(hosted(each)))
         assert has_something is not passes
 
 
