@@ -22,11 +22,11 @@ from rich.table import Table
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.telemetry import setup
+from agent_otel.telemetry import metrics_server, setup
 from agent_otel.telemetry.metrics import Metrics
 from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.sinks.otel import OTelSink
-from agent_otel.telemetry.sinks.prometheus import ClientMetric, PrometheusSink
+from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 from benchmarks import budgets, clock
 
 if TYPE_CHECKING:
@@ -34,13 +34,15 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.metrics import ToolSeries
+    from agent_otel.telemetry.metrics_server import ClientMetric
+    from agent_otel.telemetry.sinks.base import Cells
 
 
 class ClientSink(PrometheusSink):
     """The sink on the client's own metrics, as in multiprocess mode, but without its files."""
 
-    def _make(self, metric: Metric) -> ClientMetric:
-        return ClientMetric(metric, self._registry)
+    def _make(self, metric: Metric) -> ClientMetric | Cells:
+        return metrics_server.client_metric(metric, self._registry)
 
 
 def _record(series: ToolSeries) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.measure.preview import clean
+from agent_otel.semconv.types import COUNTER
 from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.sinks.base import Fan, Group, grouped
 
@@ -57,7 +58,7 @@ class Metrics:
         #: Series by the label values of the tool and the agent.
         self.tools: dict[tuple[str, str], ToolSeries] = {}
         self._models: dict[str | None, ModelSeries] = {}
-        #: Of all models above the limit: each would keep its own until a scrape.
+        #: All models above the limit share one: each would keep its sums until a scrape.
         self._other_models: ModelSeries | None = None
         self._payloads: dict[tuple[str, str | None, str | None, str], PayloadSeries] = {}
         self._caps: dict[tuple[str, str], set[int]] = {}
@@ -131,16 +132,16 @@ class Metrics:
         key = (runtime, workflow, activity, direction)
         found = self._payloads.get(key)
         if found is None:
-            labels = (semconv.RUNTIME, semconv.WORKFLOW_NAME, semconv.ACTIVITY, "")
-            values = tuple(map(self.limit, labels, key))
-            caps = self._caps.setdefault((values[0], direction), set())
+            labels = semconv.PAYLOAD_SIZE.labels
+            values = dict(zip(labels, map(self.limit, labels, key), strict=True))
+            caps = self._caps.setdefault((values[semconv.RUNTIME], direction), set())
             found = PayloadSeries(self, caps, values)
-            if semconv.OTHER not in values:
+            if semconv.OTHER not in values.values():
                 self._payloads[key] = found
         return found
 
     def remedy(self, strategy: str, *, is_on: bool) -> RemedySeries:
-        """Return the series of a remedy: of what requests lack with it, or would lack if it were on."""
+        """Return the series of a remedy: the tokens that it removes, or would remove if it were on."""
         remedies = self._remedies[is_on]
         found = remedies.get(strategy)
         if found is None:
@@ -148,7 +149,7 @@ class Metrics:
         return found
 
     def truncations(self, tool: str, layer: str, reason: str) -> Series:
-        """Return the counter of truncations by a layer for a reason; some reasons have counters of their own."""
+        """Return the counter of truncations by a layer for a reason; some reasons have separate counters."""
         own = semconv.REASON_COUNTERS.get(reason)
         if own is not None:
             return self.series(own, tool)
@@ -184,7 +185,7 @@ class Metrics:
             self.record(semconv.DEFINITION_INFO, 1, *key, fingerprint)
 
     def offered(self, requests: int, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
-        """Count requests with these tools; ``sizes`` are bytes of one request, ``tokens`` those of all requests."""
+        """Count requests with these tools: ``sizes`` in bytes of one request, ``tokens`` of all requests."""
         with recording.held:
             for (tool, definition_bytes), count in zip(sizes.items(), tokens, strict=True):
                 self.series(semconv.TOOL_OFFERED, tool).add(requests)
@@ -224,7 +225,7 @@ class Metrics:
             self.record(semconv.EXECUTION_PAYLOAD_SIZE, payload_bytes, workflow, agent)
 
     def spent(
-        self, execution_id: str, workflow: str | None, agent: str | None, totals: Totals, exemplar: Exemplar | None
+        self, execution_id: str, workflow: str | None, agent: str | None, totals: _Totals, exemplar: Exemplar | None
     ) -> None:
         """Record the model requests of a finished execution, their tokens and their price."""
         tokens = totals.tokens
@@ -291,33 +292,51 @@ def is_active(source: str) -> bool:
     return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))
 
 
-class ToolSeries:
-    """The series of one tool and agent that most calls record on, bound to their labels."""
+class _Bound:
+    """Series that are bound to one set of values: an attribute for each row. Counters begin at 0."""
 
-    __slots__ = (
-        *("_agent", "_metrics", "args_size", "duration", "invalid_arguments", "large"),
-        *("over_budget", "repeats", "shape_changes", "size", "tool"),
-    )
+    def __init__(self, metrics: Metrics, rows: Mapping[str, Metric], values: Mapping[str, str]) -> None:
+        self._metrics = metrics
+        self._values = values
+        for name, metric in rows.items():
+            series = metrics.series(metric, *(values.get(label, "") for label in metric.labels))
+            if metric.kind == COUNTER:
+                series.record(0)
+            setattr(self, name, series)
+
+
+_OF_TOOL: Final = {
+    "size": semconv.RESULT_SIZE,
+    "args_size": semconv.ARGS_SIZE,
+    "large": semconv.RESULTS_LARGE,
+    "repeats": semconv.TOOL_REPEATS,
+    "shape_changes": semconv.SHAPE_CHANGES,
+    "invalid_arguments": semconv.INVALID_ARGUMENTS,
+}
+
+
+class ToolSeries(_Bound):
+    """The series of one tool and agent that most calls record on."""
+
+    size: Series
+    args_size: Series
+    large: Series
+    repeats: Series
+    shape_changes: Series
+    invalid_arguments: Series
 
     def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
-        self._metrics = metrics
-        self._agent = agent
+        super().__init__(metrics, _OF_TOOL, {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN})
         self.tool = tool
+        self._agent = agent
         self.duration = metrics.series(semconv.TOOL_DURATION, tool, agent, "") if timed else None
-        self.size = metrics.series(semconv.RESULT_SIZE, tool)
-        self.args_size = metrics.series(semconv.ARGS_SIZE, tool)
-        self.large = metrics.series(semconv.RESULTS_LARGE, tool, semconv.WARN)
-        self.repeats = metrics.series(semconv.TOOL_REPEATS, tool)
-        self.shape_changes = metrics.series(semconv.SHAPE_CHANGES, tool)
-        self.invalid_arguments = metrics.series(semconv.INVALID_ARGUMENTS, tool)
         self.over_budget = {
             layer: metrics.series(semconv.RESULTS_OVER_BUDGET, tool, layer) for layer in semconv.BUDGET_LAYERS
         }
+        for series in self.over_budget.values():
+            series.record(0)
         for counter in (semconv.RESULT_DELIVERED, semconv.SCHEMA_CHANGES, *semconv.REASON_COUNTERS.values()):
             metrics.record(counter, 0, tool)
-        counters = (self.large, self.repeats, self.shape_changes, self.invalid_arguments)
-        for series in (*counters, *self.over_budget.values()):
-            series.record(0)
         remedied = [(semconv.LAYER_REMEDY, remedy) for remedy in metrics.remedies]
         for layer, reason in (*semconv.TRUNCATION_CASES, *remedied):
             metrics.record(semconv.RESULTS_TRUNCATED, 0, tool, layer, reason)
@@ -325,7 +344,7 @@ class ToolSeries:
             metrics.record(semconv.RESULTS_LARGE, 0, tool, semconv.CEILING)
 
     def seen(self, args_bytes: int, result_bytes: int, exemplar: Exemplar | None) -> None:
-        """Record a call that only a model request shows: what it delivered is all that is known, and no duration."""
+        """Record a call that only a model request shows. Its duration is unknown."""
         self.args_size.record(args_bytes, exemplar)
         self.size.record(result_bytes, exemplar)
         if result_bytes > self._metrics.large_result_bytes:
@@ -381,32 +400,39 @@ def log_large_result(
     _log.warning("%s %s", semconv.LARGE_RESULT, text, extra={semconv.EVENT_NAME: semconv.LARGE_RESULT, **found})
 
 
-class PayloadSeries:
+_OF_PAYLOAD: Final = {
+    "size": semconv.PAYLOAD_SIZE,
+    "utilization": semconv.UTILIZATION,
+    "growth": semconv.PAYLOAD_GROWTH,
+    "near": semconv.PAYLOAD_NEAR_CAP,
+    "over": semconv.PAYLOAD_OVER_CAP,
+    "rejected": semconv.PAYLOADS_REJECTED,
+    "stuck": semconv.STUCK_RETRIES,
+    "few_turns": semconv.FEW_TURNS_LEFT,
+}
+
+
+class PayloadSeries(_Bound):
     """All series of one boundary: a runtime, a workflow, an activity and a direction.
 
-    ``caps`` are those of all payloads of the runtime in this direction, of which the gauge has the smallest: a step's
-    result and a workflow's may have different ones.
+    ``caps`` has the caps of all payloads of the runtime in this direction. The gauge has the smallest: a step's result
+    and a workflow's may have different ones.
     """
 
-    def __init__(self, metrics: Metrics, caps: set[int], boundary: tuple[str, ...]) -> None:
-        runtime, workflow, _, direction = boundary
-        self._metrics = metrics
+    size: Series
+    utilization: Series
+    growth: Series
+    near: Series
+    over: Series
+    rejected: Series
+    stuck: Series
+    few_turns: Series
+
+    def __init__(self, metrics: Metrics, caps: set[int], values: Mapping[str, str]) -> None:
+        is_history = values[semconv.DIRECTION] == semconv.HISTORY
+        super().__init__(metrics, {**_OF_PAYLOAD, "size": semconv.HISTORY_SIZE} if is_history else _OF_PAYLOAD, values)
         self._caps = caps
         self._cap_bytes = 0
-        self._labels = (runtime, direction)
-        if direction == semconv.HISTORY:
-            self.size = metrics.series(semconv.HISTORY_SIZE, runtime, workflow)
-        else:
-            self.size = metrics.series(semconv.PAYLOAD_SIZE, *boundary)
-        self.utilization = metrics.series(semconv.UTILIZATION, runtime, workflow, direction)
-        self.growth = metrics.series(semconv.PAYLOAD_GROWTH, runtime, workflow)
-        self.near = metrics.series(semconv.PAYLOAD_NEAR_CAP, *boundary)
-        self.over = metrics.series(semconv.PAYLOAD_OVER_CAP, *boundary)
-        self.rejected = metrics.series(semconv.PAYLOADS_REJECTED, *boundary)
-        self.stuck = metrics.series(semconv.STUCK_RETRIES, *boundary)
-        self.few_turns = metrics.series(semconv.FEW_TURNS_LEFT, runtime, workflow)
-        for counter in (self.near, self.over, self.rejected, self.stuck, self.few_turns):
-            counter.record(0)
 
     def payload(self, payload_bytes: int, cap_bytes: int | None, near_ratio: float, exemplar: Exemplar | None) -> None:
         """Record the size of a payload and, where there is a cap, its utilization."""
@@ -420,24 +446,32 @@ class PayloadSeries:
         if cap_bytes != self._cap_bytes:
             self._cap_bytes = cap_bytes
             self._caps.add(cap_bytes)
-            self._metrics.record(semconv.PAYLOAD_CAP, min(tuple(self._caps)), *self._labels)
+            labels = map(self._values.__getitem__, semconv.PAYLOAD_CAP.labels)
+            self._metrics.record(semconv.PAYLOAD_CAP, min(tuple(self._caps)), *labels)
         if utilization > 1:
             self.over.record(1, exemplar)
         elif utilization >= near_ratio:
             self.near.record(1, exemplar)
 
 
-class ModelSeries:
+_OF_MODEL: Final = {
+    "utilization": semconv.CONTEXT_UTILIZATION,
+    "near": semconv.CONTEXT_NEAR,
+    "rejected": semconv.CONTEXTS_REJECTED,
+}
+
+
+class ModelSeries(_Bound):
     """All series of one model."""
 
+    utilization: Series
+    near: Series
+    rejected: Series
+
     def __init__(self, metrics: Metrics, model: str) -> None:
+        super().__init__(metrics, _OF_MODEL, {semconv.REQUEST_MODEL: model})
         self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
         self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
-        self.utilization = metrics.series(semconv.CONTEXT_UTILIZATION, model)
-        self.near = metrics.series(semconv.CONTEXT_NEAR, model)
-        self.rejected = metrics.series(semconv.CONTEXTS_REJECTED, model)
-        for counter in (self.near, self.rejected):
-            counter.record(0)
 
     def used(self, utilization: float, near_ratio: float) -> None:
         """Record the share of the context window that a request takes."""
@@ -448,7 +482,7 @@ class ModelSeries:
 
 
 class PartSeries:
-    """The series of one metric and model by part and tool; those of the last request stay bound."""
+    """The series of one metric and model by part and tool. The series of the last request stay bound."""
 
     def __init__(self, metrics: Metrics, metric: Metric, model: str) -> None:
         self._metrics = metrics
@@ -483,26 +517,24 @@ class RemedySeries:
         self._metrics.series(self._price, self._strategy).add(cost)
 
 
-class Tokens(Protocol):
-    """The tokens of an execution, and their price."""
+class _Tokens(Protocol):
+    """The tokens of an execution. ``when_priced`` passes their price in US dollars on, as soon as it is known."""
 
     requests: int
     input: int
     output: int
     cached: int
 
-    def when_priced(self, use: Callable[[float], None]) -> None:
-        """Call ``use`` with the price in US dollars, as soon as it is known; not without any price."""
+    def when_priced(self, use: Callable[[float], None]) -> None: ...
 
 
-class Totals(Protocol):
+class _Totals(Protocol):
     """Totals of an execution; the tokens are None where no provider has reported any."""
 
     model_retries: int
 
     @property
-    def tokens(self) -> Tokens | None:
-        """The tokens of the model requests."""
+    def tokens(self) -> _Tokens | None: ...
 
 
 # The executions of this process that cost most, for its status file: a metric has no ids.
@@ -527,12 +559,12 @@ class Costliest:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all, for a forked child, which has executions of its own."""
+        """Forget all executions, for a forked child."""
         self._lock = threading.Lock()
         self._rows: list[Costly] = []
 
     def add(self, row: Costly, before: Costly | None = None) -> None:
-        """Add an execution; in the place of what was ``before`` its price."""
+        """Add an execution, or replace its row ``before`` the price was known."""
         with self._lock:
             others = [other for other in self._rows if other is not before]
             self._rows = sorted([*others, row], key=lambda one: (-(one.dollars or 0.0), -one.tokens))[:_MOST_COSTLY]
@@ -553,7 +585,7 @@ of_execution: Callable[[], Mapping[str, str] | None] = dict
 
 
 class Labels:
-    """The labels that the settings name, and the sets of values that have occurred: each has series of its own."""
+    """The labels that the settings name, and the sets of values that have occurred. Each set adds series."""
 
     def __init__(self, chosen: tuple[tuple[str, str | None], ...]) -> None:
         from opentelemetry import baggage  # noqa: PLC0415 - preload has it, where there are labels
@@ -583,7 +615,7 @@ class Labels:
         return values
 
     def _value(self, name: str, given: Mapping[str, str], fixed: str | None) -> str:
-        """Return the value of a label: the execution's, else that of the baggage, else the fixed one.
+        """Return the value of a label: from the execution, else from the baggage, else the fixed value.
 
         The sender of a request may put control characters into its baggage.
         """

@@ -14,16 +14,23 @@ import socket
 import sys
 import threading
 import time
+from functools import partial
+from itertools import accumulate
 from socketserver import TCPServer, ThreadingMixIn
 from typing import TYPE_CHECKING, Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 import prometheus_client
-from prometheus_client import multiprocess
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client import multiprocess, utils
+from prometheus_client import values as client_values
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar as ClientExemplar
 
+from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
+from agent_otel.telemetry.sinks.base import Cells, CounterCell, HistogramCell, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,9 +38,11 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.semconv.types import Metric
+    from agent_otel.telemetry.sinks.base import Exemplar, Kept
 
     #: Returns gauges of value 1, with label values, that are not in the registry yet.
     Unpublished = Callable[[], list[tuple[Metric, tuple[str, ...]]]]
+
 
 _RETRY_SECONDS = 1.0
 _POLL_SECONDS = 0.5
@@ -134,8 +143,8 @@ class _Endpoint:
             try:
                 self._start()
             except errors.ours(RuntimeError) as error:  # no thread can start: a subinterpreter, the system's limit
+                server, self._error = self._server, error
                 self._leave()
-                server, self._server, self._error = self._server, None, error
                 if server is not None:
                     server.server_close()
 
@@ -187,14 +196,13 @@ class _Endpoint:
 
     def _leave(self) -> None:
         self._turn += 1
-        self._address = None
+        self._address = self._server = None
 
     def _after_fork_in_parent(self) -> None:
         if self._address is not None and not self._is_used and not _is_multiprocess():
+            if self._server is not None:
+                self._server.is_left = True
             self._leave()
-            server, self._server = self._server, None
-            if server is not None:
-                server.is_left = True
 
     def _after_fork_in_child(self) -> None:
         """Close the inherited socket, which would keep the port in use.
@@ -203,9 +211,9 @@ class _Endpoint:
         """
         self._process = os.getpid()
         self._binding = threading.Lock()
-        server, self._server = self._server, None
-        if server is not None:
-            server.socket.close()
+        if self._server is not None:
+            self._server.socket.close()
+            self._server = None
         if self._address is not None and not self._is_used:
             self._start()
         else:
@@ -228,3 +236,117 @@ def _say(host: str, port: int, error: Exception) -> None:
 
 
 endpoint = _Endpoint()
+
+
+# Metric families of the Prometheus sink's cells, in the client's registry, for a scrape. In multiprocess mode
+# (``PROMETHEUS_MULTIPROC_DIR``) the sink uses the client's own metrics, because only these write the files that its
+# collector adds up; the client then drops exemplars.
+
+_text_of: Callable[[float], str] = utils.floatToGoString
+
+
+def _given(kept: Kept | None) -> ClientExemplar | None:
+    return None if kept is None else ClientExemplar(kept[0].labels, kept[1], kept[0].at)
+
+
+class _Exposed(Collector):
+    """The cells of one metric, as a collector of the client."""
+
+    def __init__(self, cells: Cells) -> None:
+        self._cells = cells
+
+    def _family(self) -> Any:
+        metric = self._cells.metric
+        make = _FAMILIES[metric.kind]
+        return make(metric.prometheus_name, metric.meaning, labels=metric.prometheus_labels)
+
+    def describe(self) -> Iterator[Family]:
+        """Yield the metric without samples, so that the registry reserves its name."""
+        yield self._family()
+
+    def collect(self) -> Iterator[Family]:
+        """Yield the metric with its samples."""
+        family = self._family()
+        for values, cell in self._cells.settled():
+            if isinstance(cell, HistogramCell):
+                counts, total, exemplars = cell.copied()
+                bounds = map(_text_of, (*cell.bounds, float("inf")))
+                marks = map(_given, map(exemplars.get, range(len(counts))))
+                if any(counts):  # a histogram is exposed from its first value on, as in OpenTelemetry
+                    family.add_metric(values, list(zip(bounds, accumulate(counts), marks, strict=True)), total)
+            elif isinstance(cell, CounterCell):
+                # In clients before 0.22, only a sample of a counter takes an exemplar.
+                labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
+                family.add_sample(f"{family.name}_total", labels, cell.value, exemplar=_given(cell.exemplar))
+            else:
+                family.add_metric(values, cell.value)
+        yield family
+
+
+_FAMILIES: dict[str, Any] = {HISTOGRAM: HistogramMetricFamily, COUNTER: CounterMetricFamily, GAUGE: GaugeMetricFamily}
+_METHODS = {HISTOGRAM: "observe", COUNTER: "inc", GAUGE: "set"}
+
+
+class _ClientSeries(Series):
+    """A series of one of the client's own metrics."""
+
+    __slots__ = ("_record", "_takes_exemplars")
+
+    def __init__(self, child: Any, kind: str) -> None:
+        self._record = getattr(child, _METHODS[kind])
+        self._takes_exemplars = kind != GAUGE
+
+    def add(self, value: float, exemplar: Exemplar | None = None) -> None:
+        if exemplar is not None and self._takes_exemplars:
+            self._record(value, exemplar.labels)
+        else:
+            self._record(value)
+
+
+class ClientMetric:
+    """A metric of the client itself, for multiprocess mode."""
+
+    def __init__(self, kind: str, child_of: Callable[[tuple[str, ...]], Any]) -> None:
+        self._kind = kind
+        self._child_of = child_of
+
+    def series(self, values: tuple[str, ...]) -> Series:
+        """Return the series with these label values."""
+        return _ClientSeries(self._child_of(values), self._kind)
+
+
+def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry | None) -> ClientMetric | Cells:
+    """Return a metric of the client itself, or cells that nothing reads where its name is taken."""
+    name, labels, meaning = metric.prometheus_name, metric.prometheus_labels, metric.meaning
+    if metric.name == semconv.PROCESS_START.name:
+        # A scrape gets the smallest start time, also of ended processes. The process that made it has the file: the
+        # client begins all gauges of a forked child at 0 in the child's files.
+        file = f"{os.getpid()}-start"
+        value: Any = client_values.MultiProcessValue(lambda: file)  # type: ignore[no-untyped-call]
+        return ClientMetric(GAUGE, lambda values: value(GAUGE, name, name, labels, values, meaning, "min"))
+    made: Any = prometheus_client.Counter
+    if metric.kind == HISTOGRAM:
+        made = partial(prometheus_client.Histogram, buckets=metric.buckets)
+    elif metric.kind == GAUGE:
+        made = partial(prometheus_client.Gauge, multiprocess_mode="max")
+    try:
+        made = made(name, meaning, labels, registry=registry or prometheus_client.REGISTRY)
+    except errors.ours(ValueError):
+        _say_taken(metric)
+        return Cells(metric)
+    return ClientMetric(metric.kind, lambda values: made.labels(*values) if values else made)
+
+
+def expose(cells: Cells, registry: prometheus_client.CollectorRegistry | None) -> None:
+    """Put the cells of a metric into a registry, by default the client's own."""
+    try:
+        (registry or prometheus_client.REGISTRY).register(_Exposed(cells))
+    except errors.ours(ValueError):
+        _say_taken(cells.metric)
+
+
+def _say_taken(metric: Metric) -> None:
+    errors.warn_once(
+        f"taken {metric.prometheus_name}",
+        f"Another part of the program already exposes {metric.prometheus_name}; ours is not exposed.",
+    )

@@ -169,7 +169,7 @@ def _resource(*_: object) -> Resource:
 
 
 def _resource_origin() -> tuple[object, ...]:
-    """Return the process and the variables from which a resource is built."""
+    """Return the process and the variables that a resource is built from."""
     return (os.getpid(), *map(os.environ.get, _RESOURCE_VARIABLES))
 
 
@@ -307,7 +307,7 @@ class PacedList(list[Any]):
 
 
 def paced(exporter: Any, batches: Callable[[Any], Any]) -> Any:
-    """Return the exporter, whose ``export`` pauses between the items of a batch: `PacedList`, or `paced_points`."""
+    """Make an exporter pause between the items of a batch, by `PacedList` or `paced_points`."""
     export = exporter.export
 
     @functools.wraps(export)
@@ -319,7 +319,7 @@ def paced(exporter: Any, batches: Callable[[Any], Any]) -> Any:
 
 
 def paced_points(batch: Any) -> Any:
-    """Return a copy of ``MetricsData`` whose data points stand in lists that pause."""
+    """Return a copy of ``MetricsData`` with data points in lists that pause."""
 
     def scope(one: Any) -> Any:
         metrics = [
@@ -352,7 +352,7 @@ def forget_counts(provider: Any) -> None:
 
 
 def _part_connections(exporter: Any) -> None:
-    """Let forked children send through connections of their own.
+    """Let forked children open new connections.
 
     An exporter over HTTP keeps its connection open. Parent and children would write their requests into the same one,
     and read each other's answers: batches are lost, or sent twice. A copy of an adapter has no connection.

@@ -63,19 +63,17 @@ class UnavailableError(Exception):
 class _Attempts:
     """Attempts to resolve telemetry, each of which costs milliseconds and files that are read."""
 
-    def __init__(self) -> None:
-        self._wait = 0.0
-        self._due = 0.0
+    wait = due = 0.0
 
     def check(self) -> None:
         """Raise UnavailableError while no attempt is due."""
-        if self._wait and time.monotonic() < self._due:
+        if self.wait and time.monotonic() < self.due:
             raise UnavailableError
 
     def failed(self) -> None:
         """Wait from now on, twice as long as the last time."""
-        self._wait = min(2 * self._wait or _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
-        self._due = time.monotonic() + self._wait
+        self.wait = min(2 * self.wait or _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+        self.due = time.monotonic() + self.wait
 
 
 _attempts = _Attempts()
@@ -83,18 +81,6 @@ _attempts = _Attempts()
 
 class Telemetry:
     """The tracer, the metrics and the settings of this process."""
-
-    __slots__ = (
-        "_by_values",
-        "args_key",
-        "captures",
-        "label_attributes",
-        "labels",
-        "metrics",
-        "settings",
-        "sinks",
-        "tracer",
-    )
 
     def __init__(
         self, chosen: Settings, tracer: Tracer | None, sinks: list[Sink], values: tuple[str, ...] | None = None
@@ -173,7 +159,7 @@ def _use_first() -> tuple[Telemetry, str, str]:
     try:
         first, spans, metrics = _resolve(settings.current())
         for (name, target), version in list(_integrations.items()):
-            _publish(first, name, version, target)
+            first.metrics.record(semconv.INSTRUMENTATION_INFO, 1, name, version, target)
     except Exception:
         _attempts.failed()
         raise
@@ -187,11 +173,7 @@ def report_integration(name: str, version: str, target: str) -> None:
     # Without the lock: this runs inside an import of the program, and resolving imports while it holds the lock.
     _integrations[name, target] = version
     if resolved is not None:
-        _publish(resolved, name, version, target)
-
-
-def _publish(out: Telemetry, name: str, version: str, target: str) -> None:
-    out.metrics.record(semconv.INSTRUMENTATION_INFO, 1, name, version, target)
+        resolved.metrics.record(semconv.INSTRUMENTATION_INFO, 1, name, version, target)
 
 
 def integrations() -> dict[str, list[str]]:
@@ -250,19 +232,13 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     made.metrics.record(semconv.PROCESS_START, time.time())
     made.metrics.record(semconv.BUILD_INFO, 1, *_build(chosen))
     if chosen.status_file:
-        StatusFile(chosen.status_file, lambda: _described(spans, where))
+
+        def described() -> dict[str, object]:
+            names = {"integrations": integrations(), "spans": spans, "metrics": where}
+            return {**names, "warnings": errors.warnings(), "costliest": costliest.rows()}
+
+        StatusFile(chosen.status_file, described)
     return made, spans, where
-
-
-def _described(spans: str, metrics: str) -> dict[str, object]:
-    """Return what the status file has of this module."""
-    return {
-        "integrations": integrations(),
-        "spans": spans,
-        "metrics": metrics,
-        "warnings": errors.warnings(),
-        "costliest": costliest.rows(),
-    }
 
 
 def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
@@ -322,13 +298,13 @@ def _own(provider: object) -> None:
     _owned.append(provider)
 
 
-def _after_fork() -> None:
+def _renew_lock() -> None:
     """Renew the lock, which another thread of the parent process may have held."""
     global _lock  # noqa: PLW0603 - renewed in the child
     _lock = threading.Lock()
 
 
-fork.after_fork(_after_fork)
+fork.after_fork(_renew_lock)
 
 #: The client's functions that write an exposition, or return the function that does.
 _WRITERS: Final = frozenset({"generate_latest", "choose_encoder"})

@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
+    from agent_otel.telemetry.metrics_server import ClientMetric
     from agent_otel.telemetry.sinks.base import Series
-    from agent_otel.telemetry.sinks.exposition import ClientMetric, StartTime
 
-    _Metric: TypeAlias = Cells | ClientMetric | StartTime
+    _Metric: TypeAlias = Cells | ClientMetric
 
 _CLIENT = "prometheus_client"
 _READER = "opentelemetry.exporter.prometheus"
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-#: The module `exposition`, once the client is loaded.
+#: The module `metrics_server`, once the client is loaded.
 _exposition: ModuleType | None = None
 #: The sinks of the client's own registry.
 _sinks: list[PrometheusSink] = []
@@ -47,9 +47,9 @@ def prepare(chosen: Settings) -> None:
 
 def _load(_: str = _CLIENT) -> None:
     global _exposition  # noqa: PLW0603 - once per process
-    from agent_otel.telemetry.sinks import exposition  # noqa: PLC0415 - loads the client
+    from agent_otel.telemetry import metrics_server  # noqa: PLC0415 - loads the client
 
-    _exposition = exposition
+    _exposition = metrics_server
     for sink in _sinks:
         sink.expose()
 
@@ -94,7 +94,7 @@ class PrometheusSink:
         found = self._metrics.get(metric.name)
         if found is None:
             found = self._metrics[metric.name] = self._make(metric)
-            self._expose(found)
+            self.expose([found])
         return found.series(values)
 
     def _make(self, metric: Metric) -> _Metric:
@@ -103,14 +103,11 @@ class PrometheusSink:
             return made
         return Cells(metric)
 
-    def expose(self) -> None:
-        """Put all metrics into the registry."""
-        for metric in list(self._metrics.values()):
-            self._expose(metric)
-
-    def _expose(self, metric: _Metric) -> None:
-        if _exposition is None or not isinstance(metric, Cells):
-            return
-        here = object()
-        if self._exposed.setdefault(metric.metric.name, here) is here:
-            _exposition.expose(metric, self._registry)
+    def expose(self, metrics: list[_Metric] | None = None) -> None:
+        """Put metrics into the registry, by default all."""
+        for metric in list(self._metrics.values()) if metrics is None else metrics:
+            if _exposition is None or not isinstance(metric, Cells):
+                continue
+            here = object()
+            if self._exposed.setdefault(metric.metric.name, here) is here:
+                _exposition.expose(metric, self._registry)
