@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from agent_otel import semconv
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.measure.truncation.cursors import cursors, next_page
-from agent_otel.measure.truncation.paging import asks_for_a_page
+from agent_otel.measure.truncation.paging import asks_for_a_page, cursors, next_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
 from agent_otel.core.execution_state import ReadTexts
-from agent_otel.measure.breakdown.json_reader import Reader
-from agent_otel.measure.breakdown.json_window import PLAIN, Form, Window, unescaped
+from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import Size, json_size, size, text_bytes

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.installing import installed_with
-from agent_otel.measure.breakdown.json_window import WINDOW, chunks_of
+from agent_otel.measure.breakdown.json_reader import WINDOW, chunks_of
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:

@@ -126,7 +126,11 @@ _encode = _compact_encoder()
 
 
 def _json(plain: Any) -> bytes:
-    return "".join(_encode(plain, 0)).encode("utf-8", "surrogatepass")
+    return _text(plain).encode("utf-8", "surrogatepass")
+
+
+def _text(plain: Any) -> str:
+    return "".join(_encode(plain, 0))
 
 
 @lru_cache(maxsize=4)
@@ -275,16 +279,11 @@ _READERS: Final[dict[str, Callable[[_Canonical, object_kinds.Shape, Any, int], A
 }
 
 
-def _text(plain: Any) -> str:
-    return "".join(_encode(plain, 0))
-
-
 def _int(value: int) -> Any:
-    return value if -_PLAIN_INT < value < _PLAIN_INT else [_INT, _short(hex(value))]
-
-
-def _short(text: str) -> Any:
-    return text if len(text) <= LONG_TEXT else _digest_of_text(text)
+    if -_PLAIN_INT < value < _PLAIN_INT:
+        return value
+    digits = hex(value)
+    return [_INT, digits if len(digits) <= LONG_TEXT else _digest_of_text(digits)]
 
 
 def _digest_of_text(text: str, hashed: int | None = None) -> list[Any]:

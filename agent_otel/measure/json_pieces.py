@@ -17,7 +17,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import object_kinds
-from agent_otel._internal.errors import ours
+from agent_otel._internal.errors import ours, suppressed
 from agent_otel._internal.object_kinds import elements, shape_of
 from agent_otel.measure.plain_size import values_of
 
@@ -77,11 +77,7 @@ class _Frame:
 
 
 def pieces(
-    root: Any,
-    steps: int = CALLER_STEPS,
-    *,
-    is_strict: bool = False,
-    names_objects: bool = False,
+    root: Any, steps: int = CALLER_STEPS, *, is_strict: bool = False, names_objects: bool = False
 ) -> Iterator[str]:
     """Yield a value's compact JSON. A value without JSON becomes its type's name, such as ``<generator>``.
 
@@ -223,7 +219,9 @@ class _Walk:
                     self.spend(_FAILED_STEPS)
         found = shape.read(value) if shape.declared or shape.namespace is None else shape.namespace(value)
         if not shape.declared and (shape.namespace is None or not dict.__len__(found)):
-            text = _library_text(value)
+            read, text = object_kinds.library_text(type(value)), None
+            with suppressed(Exception):  # a fraction with too many digits
+                text = None if read is None else str(read(value))  # such as an address
             if text is not None or not found:
                 return _named(value) if text is None else self._pieces_of(text)
         return _Frame(dict.items(found), "{}", id(value), is_record=True)
@@ -323,16 +321,6 @@ def _label(value: Any) -> str:
     return f"{text[:10]} {text[11:]}" if issubclass(type(value), datetime) else text
 
 
-def _library_text(value: Any) -> str | None:
-    """Return the text of an object of a standard library class, such as an address; None for other objects."""
-    text = object_kinds.library_text(type(value))
-    try:
-        return None if text is None else str(text(value))
-    except ours(Exception):  # a fraction with too many digits
-        return None
-
-
-_length: Final = str.__len__
 _encode: Final = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, separators=(",", ":"), default=_label
 ).encode

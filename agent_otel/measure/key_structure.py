@@ -28,6 +28,7 @@ HEAD: Final = 16 * 1024
 MOST_KEYS: Final = 128
 _MOST_VISITED: Final = 1_024
 _DEEPEST: Final = 4
+_FEW: Final = 4
 _DEEPEST_TEXT: Final = 32
 _SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 _TOKEN: Final = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
@@ -44,7 +45,9 @@ def key_structure(value: Any, structured: Any = None) -> KeyStructure:
             return _structure(inner)
     if type(value) is list and value and (text := block_text(value[0])) is not None:
         value = text
-    return _structure(_parsed(value) if type(value) is str else value)
+    if type(value) is str and value.startswith(BEGINNINGS):
+        value = attempt(_decode, value if len(value) <= HEAD else _closed(value[:HEAD]), default=(None,))[0]
+    return _structure(value)
 
 
 def _structure(value: Any) -> KeyStructure:
@@ -56,8 +59,11 @@ def _structure(value: Any) -> KeyStructure:
         value, path, depth = waiting.popleft()
         visited += 1
         if type(value) is list:
-            waiting += ((item, f"{path}[]", depth) for item in _some(value) if type(item) not in _SCALARS)
-        elif depth < _DEEPEST and len(known := _fields(value)) <= MOST_KEYS and known:
+            # The first and the last element and two between them: not each record has all fields.
+            most = len(value)
+            some = value if most <= _FEW else [value[most * part // 3 - (part > 0)] for part in range(_FEW)]
+            waiting += ((item, f"{path}[]", depth) for item in some if type(item) not in _SCALARS)
+        elif depth < _DEEPEST and len(known := value if type(value) is dict else fields(value)) <= MOST_KEYS and known:
             names = {fold(key) if type(key) is str else ANY: member for key, member in known.items() if key != _MARK}
             visited += len(names)
             place = path, _MARK not in known
@@ -69,22 +75,6 @@ def _structure(value: Any) -> KeyStructure:
             )
     # The last element of a list that was cut has not all of the keys that the elements before it have.
     return {place: keys for place, keys in found.items() if place[1] or (place[0], True) not in found}
-
-
-def _fields(value: Any) -> dict[Any, Any]:
-    return value if type(value) is dict else fields(value)
-
-
-def _some(items: list[Any]) -> list[Any]:
-    """Return the first and the last element and two between them: not each record has all fields."""
-    return items if len(items) <= 4 else [items[len(items) * part // 3 - (part > 0)] for part in range(4)]  # noqa: PLR2004
-
-
-def _parsed(text: str) -> Any:
-    """Return the value that a JSON text begins with, or the beginning of a long one; None if it is no JSON."""
-    if not text.startswith(BEGINNINGS):
-        return None
-    return attempt(_decode, text if len(text) <= HEAD else _closed(text[:HEAD]), default=(None,))[0]
 
 
 def _closed(head: str) -> str:

@@ -8,17 +8,90 @@ encoders call no code of plain data. Except for some floats, they refuse values 
 from __future__ import annotations
 
 import sys
+from array import array
 from gc import get_referents
 from itertools import chain
+from json.encoder import encode_basestring as _quote
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import LABEL, shape_of
-from agent_otel.measure.json_text import floats_bytes, ints_bytes, texts_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+# Texts and numbers as they stand in compact JSON, many of them at once.
+
+#: Characters up to which building the quoted string is cheaper than counting.
+SHORT: Final = 256
+
+_QUOTED_CHUNK: Final = 32 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
+_BATCHED: Final = 4096  # characters of a string that is quoted together with others
+_JOINED: Final = 256 * 1024  # characters of these together
+
+_TWO_BYTE_ESCAPES: Final = b'"\\\b\f\n\r\t'
+_ESCAPED: Final = bytes(range(0x20)) + b'"\\'
+_ORDINARY: Final = bytes(code for code in range(0x100) if code not in _ESCAPED)
+
+
+def quoted_bytes(text: str) -> int:
+    """Return the length of a text as a JSON string in UTF-8 bytes, with quotes and escapes."""
+    length = str.__len__(text)
+    if length <= SHORT:
+        quoted = _quote(text)
+        return len(quoted) if quoted.isascii() else len(quoted.encode("utf-8", "surrogatepass"))
+    if length <= _QUOTED_CHUNK:
+        return 2 + _escaped_bytes(text)
+    starts = range(0, length, _QUOTED_CHUNK)
+    return 2 + sum(_escaped_bytes(str.__getitem__(text, slice(start, start + _QUOTED_CHUNK))) for start in starts)
+
+
+def _escaped_bytes(text: str) -> int:
+    data = str.encode(text, "utf-8", "surrogatepass")
+    escaped = data.translate(None, _ORDINARY)
+    if not escaped:
+        return len(data)
+    return len(data) + len(escaped) + 4 * len(escaped.translate(None, _TWO_BYTE_ESCAPES))
+
+
+def texts_bytes(texts: list[Any], length: Callable[[Any], int] = len) -> int:
+    """Return the length of texts as JSON strings together.
+
+    ``length`` is that of one; with ``str.__len__`` no code of a class of its own runs. Raises TypeError where one is no
+    text.
+    """
+    if sum(map(length, texts)) <= _JOINED:
+        return _joined_bytes(texts)
+    longest, total = max(map(length, texts)), 0
+    if longest > _BATCHED:
+        known: dict[int, int] = {}  # by id: one long string may stand in 2,000 places
+        for text in texts:
+            if length(text) > _BATCHED:
+                total += known.get(id(text)) or known.setdefault(id(text), quoted_bytes(text))
+        texts, longest = [text for text in texts if length(text) <= _BATCHED], _BATCHED
+    step = _JOINED // longest
+    return total + sum(_joined_bytes(texts[start : start + step]) for start in range(0, len(texts), step))
+
+
+def _joined_bytes(texts: list[str]) -> int:
+    """Return the length of texts as JSON strings; in one string they have all but one pair of their quotes less."""
+    return quoted_bytes("".join(texts)) + 2 * len(texts) - 2
+
+
+def ints_bytes(ints: list[int]) -> int:
+    """Return the length of integers as JSON, together; raise OverflowError for one of more than 64 bits."""
+    array("q", ints)  # the text of a large one takes quadratic time
+    return len(repr(ints)) - 2 * len(ints) if ints else 0
+
+
+def floats_bytes(floats: list[float]) -> int:
+    """Return the length of floats as JSON, from the text of their list, where each has two characters more."""
+    if not floats:
+        return 0
+    text = repr(floats)
+    return len(text) - 2 * len(floats) + 5 * text.count("inf")  # which json writes as Infinity
 
 
 #: Largest structure that is encoded, in characters, so that the copy stays small.
@@ -55,8 +128,8 @@ class _Values(NamedTuple):
 def plain_size(root: Any, budget: int) -> int:
     """Return the length as compact JSON of a plain structure of at most ``budget`` values; -1 for any other value."""
     try:
-        values = _values(root, budget)
-        if values is None:
+        values = values_of([root], budget)
+        if type(values) is not _Values or values.labels:
             return -1
         ints = values.ints
         if sum(map(len, values.texts)) > _MOST_SIZED or (ints and not -_LARGEST < min(ints) <= max(ints) < _LARGEST):
@@ -64,9 +137,9 @@ def plain_size(root: Any, budget: int) -> int:
         encode = _encoder(values)
         if encode is None:
             return _size(values)
+        # `json` writes exponents in another way, and words for NaN and the infinities.
         odd = [one for one in values.floats if not _LEAST <= one * one < _MOST and one != 0]
-        total = len(encode(root))
-        return total + sum(_difference(one, encode) for one in odd) if odd else total
+        return len(encode(root)) + sum(len(_WORDS.get(repr(one), repr(one))) - len(encode(one)) for one in odd)
     except ours(Exception):  # large numbers, lone surrogates, too deep
         return -1
 
@@ -77,7 +150,8 @@ def _encoder(values: _Values) -> Callable[[Any], bytes] | None:
     if characters > MOST_CHARACTERS:
         return None
     modules = sys.modules
-    if characters <= _KEPT_CHARACTERS or _beyond_ascii(values.texts) <= _KEPT_CHARACTERS:
+    is_kept = characters <= _KEPT_CHARACTERS or all(map(str.isascii, values.texts))
+    if is_kept or sum(len(text) for text in values.texts if not text.isascii()) <= _KEPT_CHARACTERS:
         if (encoder := modules.get("orjson")) is not None:
             return encoder.dumps  # type: ignore[no-any-return]
         if (encoder := modules.get("msgspec")) is not None:
@@ -86,11 +160,6 @@ def _encoder(values: _Values) -> Callable[[Any], bytes] | None:
         count = sum(map(len, values))
         return encoder.to_json if characters <= count * _CHARACTERS_A_VALUE else None
     return None
-
-
-def _beyond_ascii(texts: list[str]) -> int:
-    """Return the characters of the texts that are not ASCII."""
-    return 0 if all(map(str.isascii, texts)) else sum(len(text) for text in texts if not text.isascii())
 
 
 def _size(values: _Values) -> int:
@@ -105,12 +174,6 @@ def _size(values: _Values) -> int:
     total = sum(lengths) + lengths.count(0) + len(containers) + len(keys)
     total += 4 * len(constants) + constants.count(False)
     return total + ints_bytes(ints) + floats_bytes(floats) + (texts_bytes(texts + keys) if texts or keys else 0)
-
-
-def _values(root: Any, budget: int) -> _Values | None:
-    """Return the values of a structure by class; None where it is not plain, or has too many."""
-    found = values_of([root], budget)
-    return found if type(found) is _Values and not found.labels else None
 
 
 def values_of(  # noqa: C901 - one loop: a call a value would double its cost
@@ -177,9 +240,3 @@ def _columns(level: list[Any], values: list[Any], found: _Values) -> tuple[list[
         is_alike = are_alike or classes[place::width].count(cls) == len(column)
         (places.get(cls, others) if is_alike else others).extend(column)
     return containers, others
-
-
-def _difference(number: float, encode: Callable[[float], bytes]) -> int:
-    """Return how many bytes longer `json` writes a float: exponents, and words for NaN and the infinities."""
-    written = float.__repr__(number)
-    return len(_WORDS.get(written, written)) - len(encode(number))

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import fields, shape_of
-from agent_otel.measure.json_text import SHORT, floats_bytes, quoted_bytes, texts_bytes
-from agent_otel.measure.plain_size import plain_size
+from agent_otel.measure.plain_size import SHORT, floats_bytes, plain_size, quoted_bytes, texts_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -165,17 +164,14 @@ def block_text(block: Any) -> str | None:
     known = _fields(block)
     text = known.get("text")
     is_alone = len(block) == 1 if type(block) is dict else "type" not in known
-    return text if type(text) is str and (is_alone or _is_text_type(known)) else None
+    kind = known.get("type")
+    is_text = type(text) is str and (is_alone or (type(kind) is str and kind in _TEXT_TYPES))
+    return text if is_text else None
 
 
 def _fields(block: Any) -> dict[str, Any]:
     """Return the fields of a block; none of a dictionary with a class of its own."""
     return fields(block) if type(block) is dict or not issubclass(type(block), dict) else {}
-
-
-def _is_text_type(block: dict[Any, Any]) -> bool:
-    kind = block.get("type")
-    return type(kind) is str and kind in _TEXT_TYPES
 
 
 def _is_block(block: Any) -> bool:
@@ -238,12 +234,18 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
                     exact = exact and certain
                     if node is None:
                         continue
-                inner, more, keys = _open(node, texts, keys_left)
-                total += more
-                keys_left -= keys
-                if keys_left < 0:
-                    exact, keys_left = False, 0
-                pending.append(inner)
+                if issubclass(type(node), dict):
+                    keys = dict.__len__(node)
+                    is_read = type(node) is dict and keys <= keys_left
+                    texts.extend(node if is_read else islice(dict.__iter__(node), keys_left))
+                    pending.append(iter(dict.values(node)))
+                    total += 2 * keys + 1 if keys else 2
+                    keys_left -= keys
+                    if keys_left < 0:
+                        exact, keys_left = False, 0
+                else:
+                    pending.append(iter(node))
+                    total += max(len(node) + 1, 2)
                 break
             else:
                 pending.pop()
@@ -252,16 +254,6 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
     total += floats_bytes(floats) if floats else 0
     more, certain = _texts(texts) if texts else (0, True)
     return Size(max(total + more, 0), exact and certain)
-
-
-def _open(node: Any, texts: list[Any], most_keys: int) -> tuple[Iterator[Any], int, int]:
-    """Values of a container, the bytes of its punctuation, and the number of its keys, which are put to the texts."""
-    if issubclass(type(node), dict):
-        keys = dict.__len__(node)
-        texts.extend(node if type(node) is dict and keys <= most_keys else islice(dict.__iter__(node), most_keys))
-        return iter(dict.values(node)), 2 * keys + 1 if keys else 2, keys
-    count = len(node)
-    return iter(node), count + 1 if count else 2, 0
 
 
 def _texts(texts: list[Any]) -> tuple[int, bool]:
@@ -339,14 +331,11 @@ def _other(value: Any, left: int) -> tuple[int, bool, Any]:
     return 0, False, None
 
 
-def _number(shape: object_kinds.Shape, value: Any) -> tuple[int, bool]:
-    number = shape.read(value)
-    return _int(number) if type(number) is int else (floats_bytes([number]), True)
-
-
 _LEAVES: Final[dict[str, Callable[[object_kinds.Shape, Any], tuple[int, bool]]]] = {
     object_kinds.TEXT: lambda _shape, value: (quoted_bytes(value), True),
     object_kinds.LABEL: lambda shape, value: (quoted_bytes(shape.read(value)), True),
     object_kinds.BINARY: lambda shape, value: (shape.length(value) + 2, False),
-    object_kinds.NUMBER: _number,
+    object_kinds.NUMBER: lambda shape, value: (
+        _int(number) if type(number := shape.read(value)) is int else (floats_bytes([number]), True)
+    ),
 }

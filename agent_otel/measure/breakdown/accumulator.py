@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict, deque
 from itertools import chain
 from json.encoder import encode_basestring
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel.measure.breakdown.duplicates import Copies, Fingerprint
-from agent_otel.measure.breakdown.json_window import PLAIN
+from agent_otel.measure.breakdown.json_reader import PLAIN
 from agent_otel.measure.breakdown.passages import SHORTEST as SHORTEST_PASSAGE
-from agent_otel.measure.breakdown.paths import ANY, SHORTEST, Paths, Place, Scope
+from agent_otel.measure.breakdown.paths import ANY, HEAD, SHORTEST, Paths, Place, Scope
 from agent_otel.measure.breakdown.tool_results import (
     ARGUMENTS,
     KEPT,
@@ -28,6 +29,150 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_otel.measure.breakdown.unread import Unread
+
+
+# The same text in two places, also where one of them was cut, recognised without keeping either.
+
+_BLOCK: Final = 1024  # characters under one hash: longer than the markers that a cut leaves at the end
+_HASHED: Final = 8  # blocks that are hashed as a whole; of later ones a sample, because hashing costs more than reading
+_SAMPLE: Final = 128
+_BLOCK_BYTES: Final = 8
+_LEAST_BLOCKS: Final = 2  # that a cut copy has in common with the whole text; licences and letterheads are shorter
+_MOST_COPIES: Final = 2048  # texts remembered, at about 300 bytes each
+_MOST_STARTS: Final = 8  # different texts that begin alike
+_MOST_MEMBERS: Final = 4096
+
+
+class Fingerprint:
+    """The kept data of a text: its length, its beginning, and a hash for every 1,024 characters. It comes in pieces."""
+
+    __slots__ = ("_blocks", "_rest", "chars", "head")
+
+    def __init__(self, pieces: Iterable[str] = ()) -> None:
+        self.chars = 0
+        self.head = ""
+        self._rest = ""
+        self._blocks = array("q")
+        for piece in pieces:
+            self.feed(piece)
+
+    def feed(self, text: str) -> None:
+        """Take the next piece."""
+        if not self.chars:
+            self.head = text[:HEAD]
+        self.chars += len(text)
+        if self._rest:
+            text = self._rest + text
+        whole = len(text) - len(text) % _BLOCK
+        starts = range(0, whole, _BLOCK)
+        first = max(0, _HASHED - len(self._blocks))
+        self._blocks.extend([hash(text[start : start + _BLOCK]) for start in starts[:first]])
+        self._blocks.extend([hash(text[start : start + _SAMPLE]) for start in starts[first:]])
+        self._rest = text[whole:]
+
+    def blocks(self) -> tuple[bytes, int]:
+        """Return the hashes of the full blocks, and a hash of the whole text."""
+        blocks = self._blocks.tobytes()
+        return blocks, hash((self.chars, blocks, self._rest))
+
+
+class Copy:
+    """A text of which there may be another copy."""
+
+    __slots__ = ("blocks", "bytes", "chars", "group", "key", "place", "scope")
+
+    def __init__(self, place: Place, text: Fingerprint, written: int, scope: Scope | None) -> None:
+        self.place = place
+        self.chars = text.chars
+        self.blocks, self.key = text.blocks()
+        self.bytes = written
+        self.scope = scope
+        self.group: list[tuple[Scope | None, int]] | None = None
+
+
+class Copies:
+    """The texts of one payload; at most 2,048, the longest of them."""
+
+    def __init__(self) -> None:
+        self.complete = True
+        self.found: dict[tuple[str, str], int] = {}
+        """Bytes of the smaller copies, by the paths of the first and the second of each pair."""
+        self.groups: list[list[tuple[Scope | None, int]]] = []
+        """For each text with copies, where they stand and how many bytes they have there."""
+        self._whole: dict[int, Copy] = {}
+        self._starts: dict[bytes, list[Copy]] = {}
+        self._members = 0
+        self._least = SHORTEST
+        self._full = False
+
+    def add(self, place: Place, text: Fingerprint, written: int, scope: Scope | None) -> None:
+        """Compare a text with those before it and remember it; ``written`` is its size in the payload in bytes."""
+        copy = Copy(place, text, written, scope)
+        other = self._whole.get(copy.key) or self._cut_copy(copy)
+        if other is not None:
+            self._match(other, copy)
+        if other is None or other.chars != copy.chars:
+            self._remember(copy)
+
+    def same(self, first: str, second: str, written: int) -> None:
+        """Note that so many bytes stand in a second place."""
+        self.found[first, second] = self.found.get((first, second), 0) + written
+
+    def _match(self, other: Copy, copy: Copy) -> None:
+        smaller = min(other.bytes, copy.bytes)
+        self.same(other.place.path, copy.place.path, smaller)
+        if copy.scope is not None:
+            copy.scope.matched += smaller
+        if other.group is None:
+            other.group = [(other.scope, other.bytes)]
+            self.groups.append(other.group)
+        copy.group = other.group
+        self._members += 1
+        if self._members <= _MOST_MEMBERS:
+            other.group.append((copy.scope, copy.bytes))
+        else:
+            self.complete = False
+
+    def _cut_copy(self, copy: Copy) -> Copy | None:
+        """Find the text with which this one has most in common, if one of the two is the other's beginning."""
+        candidates = self._starts.get(copy.blocks[:_BLOCK_BYTES], ())
+        return max((other for other in candidates if _is_beginning(other, copy)), key=_length, default=None)
+
+    def _remember(self, copy: Copy) -> None:
+        if copy.chars < self._least or (len(self._whole) >= _MOST_COPIES and not self._forget_short_ones()):
+            self.complete = False
+            return
+        self._whole[copy.key] = copy
+        if len(copy.blocks) >= _LEAST_BLOCKS * _BLOCK_BYTES:
+            alike = self._starts.setdefault(copy.blocks[:_BLOCK_BYTES], [])
+            alike.append(copy)
+            if len(alike) > _MOST_STARTS:
+                alike.remove(min(alike, key=_length))
+
+    def _forget_short_ones(self) -> bool:
+        """Make room for longer texts, if there are shorter ones to be forgotten."""
+        if self._full:
+            return False
+        self.complete = False
+        self._least = sorted(map(_length, self._whole.values()))[_MOST_COPIES // 2]
+        self._whole = {key: copy for key, copy in self._whole.items() if copy.chars >= self._least}
+        for start, alike in list(self._starts.items()):
+            alike[:] = [copy for copy in alike if copy.chars >= self._least]
+            if not alike:
+                del self._starts[start]
+        self._full = len(self._whole) >= _MOST_COPIES
+        return not self._full
+
+
+_length = attrgetter("chars")
+
+
+def _is_beginning(one: Copy, other: Copy) -> bool:
+    """Return True if the shorter begins the longer, except for a marker in its last block or after it."""
+    short, long = (one, other) if one.chars <= other.chars else (other, one)
+    needed = max(_LEAST_BLOCKS, short.chars // _BLOCK - 1) * _BLOCK_BYTES
+    return len(short.blocks) >= needed and long.blocks.startswith(short.blocks[:needed])
+
 
 _WIDE: Final = 128  # members of an object that is a table of data
 _JOINED: Final = 1024  # short texts measured together
@@ -108,6 +253,9 @@ class Tally:
 
     def values(self, spot: Spot, values: Sequence[Any]) -> None:
         """Add decoded values, all of one spot."""
+        if len(values) == 1 and (size := self._simple(spot.place, spot.scope, values[0])) is not None:
+            self.size += size
+            return
         queue: deque[tuple[Spot, Sequence[Any]]] = deque([(spot, values)])
         while queue:
             spot, values = queue.popleft()
@@ -140,13 +288,9 @@ class Tally:
             if is_table and key not in TELLING and key not in spot.place.members:
                 rest.append(value)
                 continue
-            size, place = self._simple(value), self.paths.member(spot.place, key)
-            if size is None:
+            place = self.paths.member(spot.place, key)
+            if self._simple(place, spot.scope, value) is None:
                 self.values(Spot(place, spot.scope), (value,))
-            else:
-                place.bytes += size
-                if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
-                    self.unread.short(place, spot.scope, value, size)
             if key in TELLING:
                 fields.note(key, value)
         if rest:
@@ -211,18 +355,25 @@ class Tally:
         spot.place.bytes += size
         self.size += size
 
-    def _simple(self, value: Any) -> int | None:
-        """Bytes of a short text, a number or a constant; the short way for what comes singly."""
+    def _simple(self, place: Place, scope: Scope | None, value: Any) -> int | None:
+        """Add a short text, a number or a constant, and return its bytes; None for any other value."""
+        size = self._simple_bytes(value)
+        if size is not None:
+            place.bytes += size
+            if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
+                self.unread.short(place, scope, value, size)
+        return size
+
+    def _simple_bytes(self, value: Any) -> int | None:
         kind = type(value)
         if kind is str:
-            return self._short(value) if len(value) < SHORTEST else None
+            if len(value) >= SHORTEST:
+                return None
+            quoted = encode_basestring(value) if value.isascii() else self.form.quote(value)
+            return len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
         if kind is int:
             return int(value)
         return 4 + (value is False) if value is None or kind is bool else None
-
-    def _short(self, text: str) -> int:
-        quoted = encode_basestring(text) if text.isascii() else self.form.quote(text)
-        return len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
 
     def _texts(self, spot: Spot, texts: Sequence[str]) -> None:
         short = texts
@@ -270,7 +421,8 @@ class Tally:
         else:
             calls = [one for one in objects if is_open and may_be_call(one)]
             columns = _columns(objects, spot.place, RESULTS if calls else frozenset())
-            keys = self._joined(list(chain.from_iterable(objects)))
+            names = list(chain.from_iterable(objects))
+            keys = sum(self.form.texts(names[at : at + _JOINED]) for at in range(0, len(names), _JOINED))
             members, filled = sum(map(len, objects)), sum(map(bool, objects))
         self.size += keys + 2 * len(objects) + (2 * members - filled) * (1 + self._gap)
         for key, column in columns.items():
@@ -285,14 +437,12 @@ class Tally:
         for key, value in one.items():
             if is_call and key in RESULTS:
                 continue
-            size, place = self._simple(value), members(spot.place, key)
+            place = members(spot.place, key)
+            size = self._simple(place, spot.scope, value)
             if size is None:
                 queue.append((Spot(place, spot.scope), (value,)))
             else:
-                place.bytes += size
                 total += size
-                if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
-                    self.unread.short(place, spot.scope, value, size)
         self.size += total
         if is_call:
             self._call(spot, one)
@@ -316,9 +466,6 @@ class Tally:
             if not scope.head and scope.bytes >= _LONG:
                 scope.head = beginning_of(value)
             self.results.add(scope)
-
-    def _joined(self, texts: Sequence[str]) -> int:
-        return sum(self.form.texts(texts[start : start + _JOINED]) for start in range(0, len(texts), _JOINED))
 
 
 def _is_open(scope: Scope | None) -> bool:

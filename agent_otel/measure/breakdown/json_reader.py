@@ -16,33 +16,269 @@ compares a prototype on it; here / prototype, on two cores, with 15 ms as the bu
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from json import decoder as json_decoder
+from json.encoder import encode_basestring, encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel._internal.errors import attempt, ours
-from agent_otel.measure.breakdown.json_window import (
-    CUT,
-    MALFORMED,
-    TOO_MUCH,
-    StopError,
-    Window,
-    between,
-    decode,
-    unescaped,
-)
+from agent_otel._internal.lazy import pattern
 from agent_otel.measure.breakdown.paths import HEAD
+from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from agent_otel.measure.breakdown.json_window import Form
+    Quote = Callable[[str], str]
+
+
+# A window on JSON text: the part that is read at a time, and how its parts are written in the whole payload.
+
+CUT: Final = "cut"  # the text ends before its last value does
+MALFORMED: Final = "malformed"
+TOO_MUCH: Final = "too much"  # too deep, or too many values that had to be read one by one
+
+WINDOW: Final = 32 * 1024  # bytes or characters decoded at a time
+
+_LONGEST_ESCAPES: Final = 12  # a surrogate pair
+_PLAIN_NUMBER: Final = 64
+_SCALAR: Final = pattern(r"[-+.0-9A-Za-z]*")
+_DIGITS: Final = pattern(r"[0-9.eE+-]*")
+_CONSTANTS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_LONGEST_KEY: Final = 256
+_TRIES: Final = 8  # quotes looked at one by one, before a string is scanned
+_BACKSLASHES: Final = 64  # looked at before a quote
+_BLANK: Final = pattern(r"[ \t\n\r]*")
+_HIGH_SURROGATE: Final = pattern(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
+
+decode = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len).raw_decode
+"""Decode one value at the beginning of a text, numbers to the length of their digits; also return where it ends."""
+
+_scan_string: Callable[[str, int, bool], tuple[str, int]] = vars(json_decoder)["scanstring"]
+
+
+class Form(NamedTuple):
+    """The functions that write a text in a payload: its own, and those that quote it again as JSON within a string."""
+
+    quote: Quote
+    around: tuple[Quote, ...] = ()
+
+    def written(self, raw: str) -> int:
+        """Bytes in the payload of what stands so at this level."""
+        for quote in self.around:
+            raw = quote(raw)[1:-1]
+        return text_bytes(raw)
+
+    def texts(self, texts: Iterable[str]) -> int:
+        """Bytes in the payload of so many strings; together, because a call for each costs more than the work."""
+        joined = list(texts)
+        return self.written(self.quote("".join(joined))) + (len(joined) - 1) * (2 << len(self.around))
+
+
+PLAIN: Final = Form(encode_basestring)
+
+
+class StopError(Exception):
+    """The text cannot be read any further."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+
+def chunks_of(data: bytes | bytearray | memoryview | str) -> Iterator[str]:
+    """Give a payload as text, 32 KiB at a time, without what is not UTF-8."""
+    if isinstance(data, str):
+        for start in range(0, len(data), WINDOW):
+            yield str.__getitem__(data, slice(start, start + WINDOW))
+        return
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("ignore")
+    for start in range(0, len(data), WINDOW):
+        yield decoder.decode(bytes(data[start : start + WINDOW]), start + WINDOW >= len(data))
+
+
+class Window:
+    """The part of a text that is being read, and how many bytes of the payload lie before it.
+
+    There is always a quote behind its ``end``, so that the scanner of strings, which returns nothing of a string that
+    does not end, can be let loose on any part of one.
+    """
+
+    __slots__ = ("_carried", "_chunks", "_counted", "_read", "around", "at", "cut", "end", "ended", "form", "text")
+
+    def __init__(self, chunks: Iterator[str], around: tuple[Quote, ...] = ()) -> None:
+        self._chunks = chunks
+        self._carried = ""
+        self._counted = 0
+        self._read = 0
+        self.around = around
+        self.form = Form(_quote_ascii, around)
+        """The way to write strings here: characters beyond ASCII count as escaped until an unescaped one is read."""
+        self.text = '"'
+        self.at = 0
+        self.end = 0
+        self.ended = False
+        self.cut = False  # whether the text ended within a string
+
+    def quote(self, text: str) -> str:
+        """Write a string as those around it are written, as far as that is known by now."""
+        return self.form.quote(text)
+
+    def reach(self, characters: int) -> None:
+        """Have so many characters ahead, if there are."""
+        while self.end - self.at < characters and not self.ended:
+            self._more()
+
+    def _more(self) -> None:
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            self.ended = True
+            chunk = ""
+        self.read()
+        if not chunk.isascii():
+            self.form = Form(encode_basestring, self.around)
+        chunk = self._carried + chunk
+        whole = len(chunk) if self.ended else _between_escapes(chunk)
+        self._carried = chunk[whole:]
+        self.text = "".join((self.text[self.at : self.end], chunk[:whole], '"'))
+        self.end = len(self.text) - 1
+        self.at = self._counted = 0
+
+    def read(self) -> int:
+        """Return how many bytes of the payload have been read."""
+        if not self.around and self.text.isascii():
+            self._read += self.at - self._counted
+        elif self.at > self._counted:
+            self._read += Form(encode_basestring, self.around).written(self.text[self._counted : self.at])
+        self._counted = self.at
+        return self._read
+
+    def peek(self) -> str:
+        """Skip blanks and return the next character; empty at the end."""
+        while True:
+            blank = _BLANK.match(self.text, self.at)
+            self.at = blank.end() if blank else self.at
+            if self.at < self.end:
+                return self.text[self.at]
+            if self.ended:
+                return ""
+            self._more()
+
+    def scalar(self) -> Any:
+        """Decode a number or a constant; a number may be longer than any window."""
+        text, start, length, beginning, digits = self.text, self.at, 0, "", True
+        while True:
+            match = _SCALAR.match(self.text, self.at)
+            part = match.group() if match else ""
+            length += len(part)
+            beginning = (beginning + part)[:_PLAIN_NUMBER]
+            digits = digits and _DIGITS.fullmatch(part) is not None
+            self.at += len(part)
+            if self.at < self.end or self.ended:
+                break
+            self.reach(1)
+        if length > _PLAIN_NUMBER and digits:
+            return length
+        value, used = attempt(decode, beginning, default=(None, -1))
+        if used == length:
+            return value
+        cut = self.at == self.end and (digits or any(constant.startswith(beginning) for constant in _CONSTANTS))
+        if self.text is text:
+            self.at = start
+        raise StopError(CUT if cut else MALFORMED)
+
+    def raw(self) -> tuple[str, bool]:
+        """Read on in a string as it is written, as far as the window reaches, and return whether it ended.
+
+        Looking for its quote costs next to nothing if there are few others in it.
+        """
+        text, start = self.text, self.at
+        end = self._quote()
+        if end is None:
+            end = self._scan()[1] - 1
+        self.at = min(end + 1, self.end)
+        return text[start:end], end < self.end or self._end()
+
+    def _quote(self) -> int | None:
+        """Find the quote at the end of a string or of the window, or None if that takes too long."""
+        after = self.at
+        for _ in range(_TRIES):
+            end = self.text.find('"', after)
+            before = self.text[max(self.at, end - _BACKSLASHES) : end]
+            backslashes = len(before) - len(before.rstrip("\\"))
+            if end == self.end or (backslashes % 2 == 0 and backslashes < _BACKSLASHES):
+                return end
+            if backslashes == _BACKSLASHES:
+                return None
+            after = end + 1
+        return None
+
+    def string(self) -> tuple[str, bool]:
+        """Read on in a string as far as the window reaches, and return whether it ended."""
+        piece, at = self._scan()
+        self.at = min(at, self.end)
+        return piece, at <= self.end or self._end()
+
+    def _scan(self) -> tuple[str, int]:
+        try:
+            return _scan_string(self.text, self.at, False)
+        except ours(ValueError):
+            raise StopError(CUT if self.ended else MALFORMED) from None
+
+    def _end(self) -> bool:
+        """Go on behind the window, and return whether there is nothing more."""
+        self.reach(1)
+        self.cut = self.at == self.end
+        return self.cut
+
+
+def _quote_ascii(text: str) -> str:
+    """Escape what is beyond ASCII, but not DEL, because only some serialisers do so."""
+    return encode_basestring(text) if text.isascii() else encode_basestring_ascii(text)
+
+
+def _between_escapes(text: str) -> int:
+    """Where to cut a text so that it is not within an escape, if it is a part of a string."""
+    at = text.rfind("\\", max(0, len(text) - _LONGEST_ESCAPES))
+    if not _begins_escape(text, at):
+        return len(text)
+    pair = at - _LONGEST_ESCAPES // 2
+    return pair if pair >= 0 and _HIGH_SURROGATE.match(text, pair) and _begins_escape(text, pair) else at
+
+
+def _begins_escape(text: str, at: int) -> bool:
+    """Return True if the backslash at this place is not itself escaped."""
+    before = text[: at + 1]
+    return (len(before) - len(before.rstrip("\\"))) % 2 == 1
+
+
+def unescaped(raw: str, *, is_whole: bool = False) -> str:
+    """Return the beginning of a string that is given as it is written; all of it if no escape is cut (``is_whole``)."""
+    try:
+        return _scan_string((raw if is_whole else raw[: _between_escapes(raw)]) + '"', 0, False)[0]
+    except ours(ValueError):
+        return raw
+
+
+def between(text: str, before: int, at: int) -> tuple[str, int]:
+    """Return the text between two elements, with the end of the first and the beginning of the second.
+
+    Also return how much of it belongs to the first of them. Rows of one kind begin with the same key, which objects
+    within them seldom do.
+    """
+    end = text[before - 1] if before and text[before - 1] in '}]"' else ""
+    beginning = text[at] if text[at] in '{["' else ""
+    if beginning == "{":
+        beginning = text[at : text.find(":", at, at + _LONGEST_KEY) + 1] or beginning
+    return f"{end}{text[before:at]}{beginning}", len(end)
+
 
 PIECE: Final = 8 * 1024  # characters up to which a container is decoded as a whole
 BATCH: Final = 32 * 1024  # characters of small elements that are decoded together
 STEPS: Final = 200_000  # values read one by one, at 5 µs each
 
-_FIRST: Final = 512  # characters in which the short members before a long one are looked for
+_FIRST: Final = 512  # characters that are decoded of a container if the last one like it was long
 _SMALL: Final = 256
 _WIDE: Final = 16  # members after which those of an object are decoded together
 _DEPTH: Final = 64
@@ -56,52 +292,35 @@ _KEYS: Final = 1024
 _KEY: Final = re.compile(r'"([^"\\\x00-\x1f]{0,256})"[ \t\n\r]*:[ \t\n\r]*')
 _ESCAPED: Final = re.compile(r"[\\\x00-\x1f]")
 _NESTED: Final = re.compile(r'\s*"?(?:\{\s*\\*["}]|\[\s*\\*["{\[\]])')
-_LONG_STRING: Final = "Unterminated string"
 _CLOSER: Final = {"{": "}", "[": "]"}
 _MISSING: Final = object()
 
 
-class Visitor(Protocol):
-    """Callbacks for parsed values. A spot and fields are opaque handles that the visitor makes: a place, an object."""
+class _Visitor(Protocol):
+    """Callbacks for parsed values. A spot and fields are opaque handles that the visitor makes: a place, an object.
+
+    ``form`` writes the next values. ``fields`` begins a container, ``close`` ends an object, ``after`` ends a member:
+    with its value if that was decoded, or its fields, and its bytes in the payload. ``member`` returns the spot of a
+    member and gets the beginning of its text, ``element`` the spot of an array's elements. ``values`` takes decoded
+    values of one spot, ``members`` some decoded members, and ``text`` a string as it is written, in pieces. Its bytes
+    in the payload are known after the last piece. ``partly`` notes that something was not read.
+    """
 
     form: Form
-    """The way in which the next values are written."""
 
-    def fields(self, spot: Any) -> Any:
-        """Begin a container."""
-
-    def member(self, spot: Any, fields: Any, key: str, beginning: str) -> Any:
-        """Return the spot of a member, whose text begins so."""
-
-    def element(self, spot: Any) -> Any:
-        """Return the spot of an array's elements."""
-
-    def values(self, spot: Any, values: list[Any]) -> None:
-        """Take decoded values, all of one spot."""
-
-    def members(self, spot: Any, fields: Any, members: dict[str, Any]) -> None:
-        """Take some decoded members of an object."""
-
-    def text(self, spot: Any, pieces: Iterable[str], written: Callable[[], int]) -> None:
-        """Take a string as it is written, in pieces; its bytes in the payload are known after the last one."""
-
-    def after(self, spot: Any, fields: Any, key: str, value: Any, written: int) -> None:
-        """End a member; with its value if that was decoded, or its fields, and its bytes in the payload."""
-
-    def close(self, fields: Any) -> None:
-        """End an object."""
-
-    def partly(self) -> None:
-        """Note that something was not read."""
+    def fields(self, spot: Any) -> Any: ...
+    def member(self, spot: Any, fields: Any, key: str, beginning: str) -> Any: ...
+    def element(self, spot: Any) -> Any: ...
+    def values(self, spot: Any, values: list[Any]) -> None: ...
+    def members(self, spot: Any, fields: Any, members: dict[str, Any]) -> None: ...
+    def text(self, spot: Any, pieces: Iterable[str], written: Callable[[], int]) -> None: ...
+    def after(self, spot: Any, fields: Any, key: str, value: Any, written: int) -> None: ...
+    def close(self, fields: Any) -> None: ...
+    def partly(self) -> None: ...
 
 
 class _Frame:
     """An open container."""
-
-    __slots__ = (
-        *("closer", "count", "failures", "fields", "held", "inner", "key"),
-        *("needle", "small", "spot", "start", "together", "values"),
-    )
 
     def __init__(self, closer: str, spot: Any, fields: Any, key: str, start: int) -> None:
         self.closer = closer
@@ -111,7 +330,6 @@ class _Frame:
         self.key = key  # under which it stands in the container around it
         self.start = start
         self.count = 0
-        self.together = True  # whether it is worth while to decode some members together
         self.small = 0  # how many values in a row were
         self.needle: tuple[str, int] | None = None
         self.failures = 0
@@ -119,17 +337,24 @@ class _Frame:
         self.held = 0
 
 
+def _until_closed(read: Callable[[], tuple[str, bool]]) -> Iterator[str]:
+    closed = False
+    while not closed:
+        piece, closed = read()
+        yield piece
+
+
 class Reader:
     """Reads one text, and JSON in its strings where a runtime encodes twice."""
 
-    def __init__(self, window: Window, visitor: Visitor, encoded: int = _ENCODED, steps: int = STEPS) -> None:
+    def __init__(self, window: Window, visitor: _Visitor, encoded: int = _ENCODED, steps: int = STEPS) -> None:
         self._window = window
         self._visitor = visitor
         self._encoded = encoded
         self._frames: list[_Frame] = []
         self._steps = steps
         self._guesses = _GUESSES
-        self._usual: dict[tuple[int, str], int] = {}  # bytes of the last long container at a depth and under a key
+        self._long: set[tuple[int, str]] = set()  # depths and keys of containers that were long the last time
 
     def read(self, spot: Any) -> str | None:
         """Read value after value, and return why that ended before the text did."""
@@ -168,9 +393,8 @@ class Reader:
             return
         if frame.closer == "]":
             self._value(frame, "", frame.inner)
-        elif not (frame.together and self._members(frame)):
+        else:
             self._member(frame)
-            frame.together = frame.small == 0
 
     def _count(self) -> None:
         self._steps -= 1
@@ -184,43 +408,6 @@ class Reader:
         self._window.at += 1
         if not self._window.peek():
             raise StopError(CUT)
-
-    def _members(self, frame: _Frame) -> bool:
-        """Decode the members up to the next long string together, or up to the end if there is none."""
-        window, visitor = self._window, self._visitor
-        piece = "{" + window.text[window.at : min(window.at + _FIRST, window.end)]
-        key = None
-        try:
-            members, used = decode(piece)
-            used -= 1
-        except ours(json.JSONDecodeError) as error:
-            used = error.pos
-            found = self._before(piece[:used]) if error.msg.startswith(_LONG_STRING) else None
-            if found is None:
-                frame.together = False
-                return False
-            members, key = found
-        except ours(RecursionError):
-            return False
-        window.at += used - 1
-        if members:
-            visitor.form = window.form
-            visitor.members(frame.spot, frame.fields, members)
-        if key is not None:
-            self._value(frame, key, visitor.member(frame.spot, frame.fields, key, ""))
-        if window.text[window.at] == "}" and window.at < window.end:
-            window.at += 1
-            self._leave()
-        return True
-
-    def _before(self, piece: str) -> tuple[dict[str, Any], str] | None:
-        """Decode the beginning of an object up to a value, and return its members and the key of that value."""
-        whole = piece + "null}"
-        members, used = attempt(decode, whole, default=({}, 0))
-        if used < len(whole) or not members:
-            return None
-        key, value = members.popitem()
-        return (members, key) if value is None else None
 
     def _member(self, frame: _Frame) -> None:
         window = self._window
@@ -238,9 +425,10 @@ class Reader:
         if self._window.peek() != '"':
             raise StopError(MALFORMED)
         self._window.at += 1
-        key, closed = self._window.string()
-        while not closed:
-            _, closed = self._window.string()
+        pieces = _until_closed(self._window.string)
+        key = next(pieces)
+        for _ in pieces:
+            pass
         self._expect(self._window.peek(), ":")
         return key
 
@@ -252,16 +440,20 @@ class Reader:
         if opener == '"':
             self._text(frame, key, spot, start)
             return
-        if opener in _CLOSER:
-            # The arguments in a list are looked at one by one, because each may be encoded again.
-            value = self._container(opener, key) if self._frames or opener == "{" else _MISSING
-            if value is _MISSING:
-                self._flush(frame)
-                self._enter(_Frame(_CLOSER[opener], spot, self._visitor.fields(spot), key, start))
-                return
-        else:
-            value = window.scalar()
-        self._take(frame, key, spot, value, start)
+        # The arguments in a list are looked at one by one, because each may be encoded again.
+        is_whole = self._frames or opener == "{"
+        value = window.scalar() if opener not in _CLOSER else self._container(key) if is_whole else _MISSING
+        if value is not _MISSING:
+            self._take(frame, key, spot, value, start)
+            return
+        self._flush(frame)
+        if len(self._frames) >= _DEPTH:
+            raise StopError(TOO_MUCH)
+        inner = _Frame(_CLOSER[opener], spot, self._visitor.fields(spot), key, start)
+        if inner.closer == "]":
+            inner.inner = self._visitor.element(spot)
+        window.at += 1
+        self._frames.append(inner)
 
     def _take(self, frame: _Frame, key: str, spot: Any, value: Any, start: int) -> None:
         """Hand over a decoded value, of an array together with its neighbours."""
@@ -318,41 +510,31 @@ class Reader:
             self._visitor.values(frame.inner, values)
         return True
 
-    def _enter(self, frame: _Frame) -> None:
-        if len(self._frames) >= _DEPTH:
-            raise StopError(TOO_MUCH)
-        if frame.closer == "]":
-            frame.inner = self._visitor.element(frame.spot)
-        self._window.at += 1
-        self._frames.append(frame)
-
     def _leave(self) -> None:
         frame = self._frames.pop()
         self._flush(frame)
         if frame.closer == "}":
             self._visitor.close(frame.fields)
         length = self._window.read() - frame.start
-        if len(self._usual) < _KEYS:
-            self._usual[len(self._frames), frame.key] = length
+        like = len(self._frames), frame.key
+        if length <= PIECE:
+            self._long.discard(like)
+        elif len(self._long) < _KEYS:
+            self._long.add(like)
         around = self._frames[-1] if self._frames else None
         if around is not None:
             around.small = 0
-            around.together = True
             if around.closer == "}":
                 self._visitor.after(frame.spot, around.fields, frame.key, frame.fields, length)
 
-    def _container(self, opener: str, key: str) -> Any:
-        """Decode a container if it is short; where its like was long, no more than a little is risked."""
+    def _container(self, key: str) -> Any:
+        """Decode a container if it is short. Where the last one like it was long, risk no more than a little."""
         window, like = self._window, (len(self._frames), key)
-        usual = self._usual.get(like, 0)
-        if usual > PIECE and opener == "{":
-            return _MISSING  # to be tried again without its long members
-        piece = window.text[window.at : window.at + (PIECE if usual <= PIECE else _FIRST)]
+        is_long = like in self._long
+        piece = window.text[window.at : window.at + (_FIRST if is_long else PIECE)]
         value, used = attempt(decode, piece, default=(_MISSING, 0))
-        if value is _MISSING:
-            return value
-        if usual > PIECE:
-            self._usual[like] = usual // 2
+        if is_long and used:
+            self._long.discard(like)
         window.at += used
         return value
 
@@ -366,17 +548,11 @@ class Reader:
             return
         self._flush(frame)
         if not (self._encoded and self._is_argument() and self._nested(spot)):
-            self._visitor.text(spot, self._pieces(window.raw), lambda: window.read() - start)
+            self._visitor.text(spot, _until_closed(window.raw), lambda: window.read() - start)
         length = window.read() - start
         frame.small = frame.small + 1 if length < _SMALL else 0
         if frame.closer == "}":
             self._visitor.after(spot, frame.fields, key, None, length)
-
-    def _pieces(self, read: Callable[[], tuple[str, bool]]) -> Iterator[str]:
-        closed = False
-        while not closed:
-            piece, closed = read()
-            yield piece
 
     def _is_argument(self) -> bool:
         """Return True if the current value is the payload, or an element of a list of arguments that is the payload."""
@@ -387,7 +563,7 @@ class Reader:
         outer = self._window
         if not _NESTED.match(unescaped(outer.text[outer.at : min(outer.at + HEAD, outer.end)])):
             return False
-        chunks = self._pieces(outer.string)
+        chunks = _until_closed(outer.string)
         window = Window(chunks, (outer.quote, *outer.around))
         reader = Reader(window, self._visitor, self._encoded - 1, self._steps)
         if reader.read(spot) is not None:

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import shape_of
-from agent_otel.measure.breakdown.accumulator import Spot, Tally
-from agent_otel.measure.breakdown.duplicates import Fingerprint
-from agent_otel.measure.breakdown.json_reader import STEPS, Reader
-from agent_otel.measure.breakdown.json_window import MALFORMED, WINDOW, Window, chunks_of
+from agent_otel.measure.breakdown.accumulator import Fingerprint, Spot, Tally
+from agent_otel.measure.breakdown.json_reader import MALFORMED, STEPS, WINDOW, Reader, Window, chunks_of
 from agent_otel.measure.breakdown.paths import OTHER, largest
 from agent_otel.measure.breakdown.unread import Unread
-from agent_otel.measure.json_text import quoted_bytes
+from agent_otel.measure.plain_size import quoted_bytes
 from agent_otel.measure.size import json_size, text_bytes
 
 if TYPE_CHECKING:
@@ -166,7 +164,8 @@ _STEP_BITS: Final = 64  # of an integer
 _BITS_PER_DIGIT: Final = 3.3219
 
 _PLAIN_INT: Final = 10**18
-_NONE: Final = type(None)
+#: By id: to hash a class would run code of its metaclass.
+_JSON: Final = frozenset(map(id, (str, int, float, bool, type(None), list)))
 _NOTHING: Final = object
 _CONSTANTS: Final = {True: "true", False: "false", None: "null"}
 
@@ -189,22 +188,16 @@ class LiveTally(Tally):
         self._left -= len(values)
         kinds: dict[type, list[Any]] = {}
         for value in values:
-            cls = type(value)
-            if cls is str or cls is int or cls is float or cls is bool or cls is _NONE or cls is list:
-                kind, plain = cls, value
-            else:
-                kind, plain = self._plain(cls, value)
-                if kind is _NOTHING:
-                    continue
-            if kind in kinds:
-                kinds[kind].append(plain)
-            else:
-                kinds[kind] = [plain]
+            kind, plain = type(value), value
+            if id(kind) not in _JSON:
+                kind, plain = self._plain(kind, value)
+            if kind is not _NOTHING:
+                kinds.setdefault(kind, []).append(plain)
         return kinds.items()
 
     def _plain(self, cls: type, value: Any) -> tuple[type, Any]:
         """Return the value as one of json's own classes, or the length of binary data, and that class."""
-        if cls is str or cls is int or cls is float or cls is bool or cls is _NONE or cls is list:
+        if id(cls) in _JSON:
             return cls, value
         if cls is tuple:
             return list, value
@@ -217,7 +210,11 @@ class LiveTally(Tally):
         if kind is object_kinds.MAPPING or kind is object_kinds.RECORD:
             return dict, self._members_of(shape.read(value))
         if kind is object_kinds.ARRAY or kind is object_kinds.SET:
-            return list, self._elements(shape, value)
+            found = object_kinds.elements(shape, value, self._room)
+            self._room -= len(found)
+            if len(found) < shape.length(value):
+                self.partly()
+            return list, found
         if kind is object_kinds.TEXT:
             return str, str.__getitem__(value, slice(None))
         if kind is object_kinds.NUMBER or kind is object_kinds.LABEL or kind is object_kinds.VALUE:
@@ -234,18 +231,15 @@ class LiveTally(Tally):
             return value
         plain: dict[str, Any] = {}
         for key, member in islice(dict.items(value), max(0, count + min(0, self._room))):
-            plain[key if type(key) is str else _key(key, len(plain))] = member
+            if type(key) is not str:  # as json writes it; a key of another class is a number, as data are
+                is_plain = type(key) is int and -_PLAIN_INT < key < _PLAIN_INT
+                is_constant = type(key) is bool or key is None
+                key = _CONSTANTS[key] if is_constant else repr(key) if is_plain else str(len(plain))  # noqa: PLW2901
+            plain[key] = member
         self._room = max(0, self._room)
         if len(plain) < count:
             self.partly()
         return plain
-
-    def _elements(self, shape: object_kinds.Shape, value: Any) -> list[Any]:
-        found = object_kinds.elements(shape, value, self._room)
-        self._room -= len(found)
-        if len(found) < shape.length(value):
-            self.partly()
-        return found
 
     def _take(self, steps: int) -> bool:
         """Take steps off the budget, and return whether there were so many."""
@@ -281,18 +275,11 @@ class LiveTally(Tally):
             return sum(int(value.bit_length() / _BITS_PER_DIGIT) + 1 for value in values)
         return sum(values) + 2 * len(values) if kind is bytes else super()._scalars(kind, values)
 
-    def _simple(self, value: Any) -> int | None:
-        return super()._simple(value) if type(value) is str else None
+    def _simple_bytes(self, value: Any) -> int | None:
+        return super()._simple_bytes(value) if type(value) is str else None
 
     def _fingerprint(self, text: str) -> tuple[Fingerprint, int]:
         pieces = (text[start : start + WINDOW] for start in range(0, len(text), WINDOW))
         fingerprint = Fingerprint(pieces)
         fingerprint.head = encode_basestring(fingerprint.head)[1:-1]
         return fingerprint, quoted_bytes(text)
-
-
-def _key(key: Any, position: int) -> str:
-    """Return a key as json writes it; what has none there is a number, as data are."""
-    if type(key) is bool or key is None:
-        return _CONSTANTS[key]
-    return repr(key) if type(key) is int and -_PLAIN_INT < key < _PLAIN_INT else str(position)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.measure.breakdown.json_window import unescaped
+from agent_otel.measure.breakdown.json_reader import unescaped
 from agent_otel.measure.breakdown.paths import HEAD, OTHER, SHORTEST, largest
 from agent_otel.measure.preview import clean
 from agent_otel.messages.fields import CALL_IDS

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from agent_otel.measure.breakdown.json_window import unescaped
+from agent_otel.measure.breakdown.json_reader import unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, blocks, passages
 
 if TYPE_CHECKING:

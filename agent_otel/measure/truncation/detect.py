@@ -8,12 +8,24 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from agent_otel._internal import object_kinds
-from agent_otel._internal.errors import ours
+from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation import markers
-from agent_otel.measure.truncation.quoting import is_notice
+from agent_otel.measure.truncation.markers import (
+    COMMON,
+    EVIDENCE,
+    KNOWN_CAPS,
+    MARKER,
+    OFFLOADED,
+    RARER_STEMS,
+    STEMS,
+    WHOLE,
+    Marker,
+    is_notice,
+    marker_of,
+    patterns,
+)
 
 CUT_JSON: Final = "cut_json"
 SUSPECTED: Final = "suspected"
@@ -31,17 +43,11 @@ _REFUSED_STARTS: Final = frozenset("<4HECR{")
 #: First characters of texts that may be cut by their shape, and the first of those that are half a character.
 _SHAPED: Final = _REFUSED_STARTS | frozenset(STARTS) | frozenset("{[(")
 _HALF: Final = "\ud800"
-_STEMS: Final = markers.STEMS
-_COMMON: Final = markers.COMMON
-_RARER_STEMS: Final = markers.RARER_STEMS
-_KNOWN_CAPS: Final = markers.KNOWN_CAPS
 
 _AROUND: Final = 128  # characters by which a marker may reach out of them
 _MOST_BEFORE: Final = 8  # line ends before a marker at the beginning
 _MOST_BLOCKS: Final = 64
 _LONGEST_WHOLE: Final = 64
-
-_CLOSERS: Final = {"{": "}", "[": "]"}
 
 _WRITTEN: Final = ("{'", "[{'", "['")
 _SHRUNK_BYTES: Final = 256
@@ -67,17 +73,9 @@ def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> boo
     lost = before_bytes - after_bytes
     if lost <= _SHRUNK_BYTES or lost <= before_bytes * _SHRUNK_SHARE:
         return False
-    return lost * 2 >= before_bytes or not _is_written_by_python(after)
-
-
-def _is_written_by_python(value: object) -> bool:
-    """Return True if a text, or the only block's text, is what ``str()`` makes of a dictionary or of such a list."""
-    text = value if type(value) is str else None
-    if type(value) is list and len(value) == 1:
-        text = _block(value[0])
-    if text is None:
-        return False
-    return text.startswith(_WRITTEN) and text[-1] == _CLOSERS[text[0]]
+    text = _block(after[0]) if type(after) is list and len(after) == 1 else after
+    is_of_python = type(text) is str and text.startswith(_WRITTEN) and text[-1] == _CLOSERS[text[0]]
+    return lost * 2 >= before_bytes or not is_of_python
 
 
 def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
@@ -103,7 +101,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     has_stem = False
     if length <= _WINDOW:
         window = text
-        for stem in _STEMS if _COMMON in window else _RARER_STEMS:
+        for stem in STEMS if COMMON in window else RARER_STEMS:
             if stem in window:
                 has_stem = True
                 break
@@ -116,7 +114,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
         if cut is not None:
             return cut
     if length <= _LONGEST_WHOLE:
-        whole = markers.WHOLE.get(text.strip())
+        whole = WHOLE.get(text.strip())
         if whole is not None:
             return Cut(whole.reason, whole.project)
         if not length:
@@ -128,8 +126,8 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
         or "[" in (text if length <= MOST_BYTES else window)
         or "{" in window
         or last >= _HALF
-        or length in _KNOWN_CAPS
-        or size_bytes in _KNOWN_CAPS
+        or length in KNOWN_CAPS
+        or size_bytes in KNOWN_CAPS
         or first.isspace()
     ):
         return _shape_cut(text, length, size_bytes)
@@ -139,7 +137,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
 def _has_stem(window: str) -> bool:
     """Return True if a window holds a word of a marker, in half the time of `in` where it has none."""
     last_place = window.rfind
-    for stem in _STEMS if last_place(_COMMON) >= 0 else _RARER_STEMS:  # noqa: SIM110 - in less time than a generator
+    for stem in STEMS if last_place(COMMON) >= 0 else RARER_STEMS:  # noqa: SIM110 - in less time than a generator
         if last_place(stem) >= 0:
             return True
     return False
@@ -149,59 +147,51 @@ def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
     """Find a cut without a marker, by the shape of a text, its end or its length."""
     first = text[0]
     if length <= LONGEST and first in _REFUSED_STARTS and is_page(text):
-        return Cut(markers.MARKER, SOURCE)
+        return Cut(MARKER, SOURCE)
     # Python finds a single letter in a text at next to no cost.
     may_be = (first in STARTS and text.startswith(OPENINGS)) or (_HEAD < length <= MOST_BYTES and "[" in text)
     if may_be and is_head_and_tail(text, length, size_bytes):
-        return Cut(markers.MARKER, "codex")
+        return Cut(MARKER, "codex")
     if (first in "{[(" or first.isspace()) and is_cut_document(text):
         return Cut(CUT_JSON, None)
     if first in "{[":
         tail = text[-_TAIL:]
         if ("ct]" in tail or "ay]" in tail or "..." in tail) and is_cut_by_depth(text):
-            return Cut(markers.MARKER, "depth")
+            return Cut(MARKER, "depth")
     elif (text.find("{", 1, _HEAD) > 0 or text.find("[", 1, _HEAD) > 0) and is_cut_behind_words(text):
         return Cut(CUT_JSON, None)
     last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
     is_half = last == "\ufffd" or "\ud800" <= last <= "\udfff"
-    is_suspect = is_half or length in markers.KNOWN_CAPS or size_bytes in markers.KNOWN_CAPS
+    is_suspect = is_half or length in KNOWN_CAPS or size_bytes in KNOWN_CAPS
     return Cut(SUSPECTED, None) if is_suspect else None
 
 
 def _confirmed(text: str, length: int) -> Cut | None:
     """Compare the surroundings of the stems with the markers."""
-    known, habits = markers.patterns()
+    known, habits = patterns()
     found = None
-    seen: dict[str, markers.Marker] = {}  # the same marker may stand there many times
-    for begin, end in _regions(length):
+    seen: dict[str, Marker] = {}  # the same marker may stand there many times
+    regions = [(0, length)]
+    if length > _WINDOW:
+        middle = (length - _MIDDLE) // 2
+        regions = [(length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)]
+    for begin, end in regions:
         for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
-            if not (is_notice(text, *match.span()) or _leads(text, match)):
+            notice, at = match.group(), match.start()
+            is_first = at <= _MOST_BEFORE and not text[:at].strip()
+            # A marker that leads has the rest of the result in the same line.
+            if not (is_notice(text, *match.span()) or (is_first and marker_of(notice).leads)):
                 continue
-            notice = match.group()
-            marker = seen.get(notice) or seen.setdefault(notice, markers.marker_of(notice))
-            if marker.reason is markers.OFFLOADED:
+            marker = seen.get(notice) or seen.setdefault(notice, marker_of(notice))
+            if marker.reason is OFFLOADED:
                 return Cut(marker.reason, marker.project)
             if found is None or found.marker is None:
                 found = Cut(marker.reason, marker.project)
         if found is None:
             habitual = habits.finditer(text, max(begin - _AROUND, 0), end + _AROUND)
             if any(is_notice(text, *match.span()) for match in habitual):
-                found = Cut(markers.MARKER, None)
+                found = Cut(MARKER, None)
     return found
-
-
-def _leads(text: str, match: re.Match[str]) -> bool:
-    """Return True for a marker at the beginning of a text that has the rest of the result in the same line."""
-    return (
-        match.start() <= _MOST_BEFORE and not text[: match.start()].strip() and markers.marker_of(match.group()).leads
-    )
-
-
-def _regions(length: int) -> tuple[tuple[int, int], ...]:
-    if length <= _WINDOW:
-        return ((0, length),)
-    middle = (length - _MIDDLE) // 2
-    return (length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)
 
 
 def _blocks_cut(blocks: list[Any], size_bytes: int | None = None) -> Cut | None:
@@ -230,11 +220,10 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
     if shape.namespace is None:
         return None
     known = fields(value)
-    more = known.get("additional_kwargs")
+    more, content = known.get("additional_kwargs"), known.get("content")
     cut = _evidence(known) or (_evidence(fields(more)) if type(more) is dict else None)
     if cut is not None:
         return cut
-    content = known.get("content")
     if type(content) is str:
         return _text_cut(content, size_bytes)
     return _blocks_cut(content, size_bytes) if type(content) is list else None
@@ -243,7 +232,7 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
 def _inner_cut(known: dict[str, Any]) -> Cut | None:
     """Look at the blocks of a tool's result in the formats of Anthropic, Bedrock and MCP, and at JSON in texts."""
     if is_answer(known):
-        return Cut(markers.MARKER, SOURCE)
+        return Cut(MARKER, SOURCE)
     result = known.get("toolResult")
     content = (fields(result) if type(result) is dict else known).get("content")
     if type(content) is list:
@@ -253,7 +242,7 @@ def _inner_cut(known: dict[str, Any]) -> Cut | None:
 
 
 def _evidence(known: dict[str, Any]) -> Cut | None:
-    for key, marker in markers.EVIDENCE.items():
+    for key, marker in EVIDENCE.items():
         said = known.get(key)
         if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
             return Cut(marker.reason, marker.project)
@@ -307,7 +296,7 @@ def is_head_and_tail(text: str, length: int, size_bytes: int | None) -> bool:
     head = text[: notice.start()]
     lines = head.count("\n") - 1
     is_full = MOST_BYTES // 2 - _SPLIT <= len(head.encode("utf-8", "replace")) <= MOST_BYTES // 2 + _SPLIT
-    return lines == _HALF_LINES or lines + 1 == _HALF_LINES or is_full
+    return lines in {_HALF_LINES - 1, _HALF_LINES} or is_full
 
 
 def _may_have_notice(text: str) -> bool:
@@ -364,10 +353,7 @@ def is_page(text: str) -> bool:
         return _PAGE.fullmatch(text.rstrip()) is not None
     if not any(stem in text for stem in _REFUSED_STEMS):
         return False
-    try:
-        answer = json.loads(text)
-    except ours(ValueError, RecursionError):
-        return False
+    answer = attempt(json.loads, text)
     return type(answer) is dict and is_answer(answer)
 
 
@@ -380,7 +366,7 @@ def is_answer(known: dict[str, Any]) -> bool:
     return False
 
 
-_DOCUMENT_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
+_CLOSERS: Final = {"{": "}", "[": "]", "(": ")"}
 _JSON_PREFIX: Final = 1024
 _BLANK_EDGE: Final = 64
 _LONGEST_LINE: Final = 64 * 1024
@@ -428,26 +414,21 @@ _DEEP: Final = pattern(
 
 def is_cut_document(text: str) -> bool:
     """Return True if a text that begins with a bracket is a document that stops, or one with such a text in it."""
-    if text[-1] != _DOCUMENT_CLOSERS.get(text[0]):
+    if text[-1] != _CLOSERS.get(text[0]):
         if text.startswith(_PYTHON_OPENINGS):
             return _is_cut_python(text)
         if _is_cut_json(text):
             return True
     if text[0] != "{" or text.find("\\", 1, _HEAD) < 0 or len(text) > _PARSED or not _ESCAPED.search(text, 0, _HEAD):
         return False
-    try:
-        known = json.loads(text)
-    except ours(ValueError, RecursionError):
-        return False
+    known = attempt(json.loads, text)
     return type(known) is dict and is_cut_text_of(known)
 
 
 def is_cut_text_of(known: dict[str, Any]) -> bool:
     """Return True if one of the first texts of an object is JSON that stops."""
-    for value in islice(known.values(), _MOST_KEYS):
-        if type(value) is str and value.startswith(_JSON_OPENINGS) and _is_cut_json(value):
-            return True
-    return False
+    texts = (value for value in islice(known.values(), _MOST_KEYS) if type(value) is str)
+    return any(text.startswith(_JSON_OPENINGS) and _is_cut_json(text) for text in texts)
 
 
 def is_cut_behind_words(text: str) -> bool:
@@ -462,7 +443,7 @@ def is_cut_behind_words(text: str) -> bool:
     if len(text) - at > _PARSED:
         start, tail = text[at : at + _JSON_PREFIX], text[-_TAIL:]
         is_open = _INNER_LINE.search(tail) if "\n" in start else "\n" not in tail and _INNER.search(tail)
-        return bool(is_open) and tail.rstrip()[-1:] != _DOCUMENT_CLOSERS[begin[1]] and _runs_out(start)
+        return bool(is_open) and tail.rstrip()[-1:] != _CLOSERS[begin[1]] and _runs_out(start)
     rest = text[at:].rstrip()
     return _runs_out(rest.removesuffix(_FENCE).rstrip() if text[:at].rstrip().endswith(("```json", _FENCE)) else rest)
 
@@ -473,7 +454,7 @@ def _is_cut_json(text: str) -> bool:
     Only a missing closer makes it worth parsing, and only the first 1,024 characters: if a parser runs to their end,
     the end is the only error. A log line, a link or a template has an error earlier.
     """
-    closer = _DOCUMENT_CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
+    closer = _CLOSERS.get(text[:_BLANK_EDGE].lstrip()[:1])
     if closer is None or text[-1] == closer or text[-_BLANK_EDGE:].rstrip()[-1:] == closer:
         return False
     prefix = text[: _JSON_PREFIX + _BLANK_EDGE].lstrip()[:_JSON_PREFIX]
@@ -516,7 +497,7 @@ def _is_cut_python(text: str) -> bool:
 
     Only a missing closer makes it worth reading, and only the first 1,024 characters.
     """
-    closer = _DOCUMENT_CLOSERS[text[0]]
+    closer = _CLOSERS[text[0]]
     if text[-_BLANK_EDGE:].rstrip()[-1:] == closer:
         return False
     prefix = text[:_JSON_PREFIX]
@@ -534,6 +515,6 @@ def is_cut_by_depth(text: str) -> bool:
 
     Looks at the beginning and the end of a text that begins and ends with a bracket.
     """
-    if text[-_BLANK_EDGE:].rstrip()[-1:] != _DOCUMENT_CLOSERS[text[0]]:
+    if text[-_BLANK_EDGE:].rstrip()[-1:] != _CLOSERS[text[0]]:
         return False
     return _DEEP.search(text[:_HEAD]) is not None or _DEEP.search(text[-_TAIL:]) is not None

@@ -9,13 +9,17 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation.quoting import is_own_key
+from agent_otel.measure.truncation.markers import is_own_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 #: Returned for a result that is whole, and for a page. A number of items is never negative.
 WHOLE: Final = 0
@@ -92,18 +96,22 @@ def is_page(value: Any, arguments: Any = None) -> bool:
 
 def further(value: Any, arguments: Any = None) -> int:
     """Return ``PAGE`` for a page, or the number of items where a total is larger and names no page, else ``WHOLE``."""
-    kind = type(value)
-    if kind is dict:
+    if type(value) is dict:
         return _page_of(fields(value), arguments, 0) or WHOLE
-    text = value if kind is str else None
-    if kind is list and len(value) == 1:  # the only block of an MCP result, for example
-        text = value[0] if type(value[0]) is str else block_text(value[0])
+    text = _only_text(value)
     if text is None:
         return WHOLE
     end = text[-PAGE_TAIL:]
     if text.startswith(PAGE_OPENINGS):
         return _page_in(text, end, arguments)
     return (_placed(text, end, arguments) or WHOLE) if PAGE_ENDING in end and _CURSOR.search(end) else WHOLE
+
+
+def _only_text(value: Any) -> str | None:
+    """Return a text, or the text of a list with one block, such as an MCP result; None for other values."""
+    if type(value) is list and len(value) == 1:
+        value = value[0] if type(value[0]) is str else block_text(value[0])
+    return value if type(value) is str else None
 
 
 def asks_for_a_page(arguments: Any) -> bool:
@@ -132,10 +140,8 @@ def _page_of(known: dict[str, Any], arguments: Any, depth: int) -> int | None:
         if type(link) is str and _LINK.search(link[: 8 * _HEAD]):
             return PAGE
     if depth < _DEEPEST:
-        inner = [known.get(name) for name in AROUND]
-        if type(known.get("data")) is dict:  # of GraphQL, with fields of any name
-            inner += _within(known["data"], 2)
-        for each in inner:
+        data = known.get("data")  # of GraphQL, with fields of any name
+        for each in (*map(known.get, AROUND), *(_within(data, 2) if type(data) is dict else ())):
             found = _page_of(fields(each), arguments, depth + 1) if type(each) is dict else None
             if found is not None:
                 return found
@@ -232,3 +238,60 @@ def _is_filled(value: Any) -> bool:
     # Compared by identity, because a class may have a metaclass that compares.
     is_plain = kind is str or kind is int or kind is float or kind is bool or kind is dict or kind is list
     return is_plain and bool(value)
+
+
+# Cursors: a page names the next one by a value, in the result and in the arguments of a later call. The later call may
+# be another tool's, such as ``get_page``. A value is recognised if it is long, or if the argument has a name of paging.
+# A short value may be anything.
+
+_ENDS: Final = 1024
+_MOST: Final = 8
+_LEAST_CHARACTERS: Final = 6
+_LONGEST: Final = 2048
+#: The last two are GraphQL's, beside a flag that there is more.
+_NAMES: Final = (*CURSORS, "endCursor", "end_cursor")
+_KEYS: Final = "|".join(map(re.escape, _NAMES))
+_CURSOR_VALUE: Final = pattern(
+    rf'"(?:{_KEYS})"\s*:\s*(?:\{{\s*"href"\s*:\s*)?("(?:[^"\\]|\\.)+"|[1-9][0-9]*)', re.IGNORECASE
+)
+_NEXT_LINK: Final = pattern(r"""<([^<>\s]+)>\s*;\s*rel=\\?["']?next\b""")
+
+
+def cursors(value: Any) -> list[str]:
+    """Return the values of a page for the next one, as texts; at most 8. Never runs code of a value."""
+    if type(value) is dict:
+        return list(islice(_of_object(fields(value), 0), _MOST))
+    text = _only_text(value)
+    if text is None:
+        return []
+    ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
+    written = [str(attempt(json.loads, found, default="")) for found in islice(_CURSOR_VALUE.findall(ends), _MOST)]
+    return [*filter(None, written), *islice(_NEXT_LINK.findall(ends), _MOST)]
+
+
+def next_page(arguments: Any) -> list[str]:
+    """Return the values of a call's arguments that may come from a page before."""
+    known = [(name, value) for name, value in named(arguments).items() if type(value) is str or type(value) is int]
+    return [
+        str(value)
+        for name, value in known
+        if name in PAGING or name in _NAMES or (type(value) is str and _LEAST_CHARACTERS <= len(value) <= _LONGEST)
+    ]
+
+
+def _of_object(known: dict[str, Any], depth: int) -> Iterator[str]:
+    for name in _NAMES:
+        value = known.get(name)
+        value = fields(value).get("href") if type(value) is dict else value
+        if (type(value) is str or type(value) is int) and value:
+            yield str(value)
+    for name in ("Link", "link"):
+        link = known.get(name)
+        if type(link) is str:
+            yield from _NEXT_LINK.findall(link[:_LONGEST])
+    if depth < _DEEPEST:
+        data = known.get("data")  # of GraphQL, with fields of any name
+        more = islice(fields(data).values(), _MOST) if type(data) is dict else ()
+        for each in (*map(known.get, AROUND), *more):
+            if type(each) is dict:
+                yield from _of_object(fields(each), depth + 1)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.measure.breakdown import json_reader, json_window
+from agent_otel.measure.breakdown import json_reader
 from agent_otel.measure.breakdown.paths import Paths, fold
 from agent_otel.measure.breakdown.report import NODE_BUDGET, Breakdown, Duplicate, breakdown_object, breakdown_text
 from tests.rows import each_row
@@ -466,7 +466,7 @@ def test_any_json_has_the_sizes_of_its_leaves(seed: int, pieces: str, monkeypatc
     draw = random.Random(seed)  # noqa: S311 - the same cases in every run
     for _ in range(25):
         if pieces == "tiny":  # so that everything is cut everywhere
-            monkeypatch.setattr(json_window, "WINDOW", draw.choice([64, 100, 333]))
+            monkeypatch.setattr(json_reader, "WINDOW", draw.choice([64, 100, 333]))
             monkeypatch.setattr(json_reader, "PIECE", draw.choice([150, 400]))
             monkeypatch.setattr(json_reader, "BATCH", draw.choice([32, 100, 500]))
             monkeypatch.setattr(json_reader, "_FIRST", draw.choice([16, 64, 200]))

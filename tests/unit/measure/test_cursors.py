@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from agent_otel.measure.truncation.cursors import cursors, next_page
+from agent_otel.measure.truncation.paging import cursors, next_page
 from tests.rows import each_row
 from tests.unit.measure.test_paging import PAGES, ROWS
 

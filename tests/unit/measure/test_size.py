@@ -18,7 +18,7 @@ from uuid import UUID
 
 import pytest
 
-from agent_otel.measure.json_text import quoted_bytes
+from agent_otel.measure.plain_size import quoted_bytes
 from agent_otel.measure.size import Size, block_text, json_size, size, text_bytes
 from tests.rows import each_row
 from tests.unit.measure.names import readable
