@@ -166,8 +166,7 @@ SHAPES: dict[str, Callable[[], Iterator[Any]]] = {
 
 def views(*shapes: str) -> dict[str, float]:
     """Trimming, compaction and deduplication of a history in one reading, in U, by shape."""
-    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
-    from agent_otel.remedies.history.argument_copies import LargeArguments
+    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, LargeArguments
     from agent_otel.remedies.history.request_rewriter import Views
 
     wanted, large = Views(), LargeArguments(ABOVE_BYTES)
@@ -196,9 +195,7 @@ def alone() -> dict[str, float]:
 
 
 def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
-    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
-    from agent_otel.remedies.history.argument_copies import LargeArguments
-    from agent_otel.remedies.history.argument_marks import _copies
+    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, LargeArguments, _copies
     from agent_otel.remedies.history.trimming import _lines
 
     unit = clock.measure({})["seconds per U"]

@@ -165,14 +165,10 @@ LARGE_FOLDERS = {
     "agent_otel.core": 51,
     "agent_otel.integrations.frameworks": 23,
     "agent_otel.integrations.model_sdks": 17,
-    "agent_otel.remedies.claim_check": 20,
 }
 #: Small modules that one module imports, their neighbour.
 ALONE = {
     "agent_otel.core.field_words",
-    "agent_otel.remedies.claim_check.stores.folders",
-    "agent_otel.remedies.claim_check.threads",
-    "agent_otel.remedies.claim_check.view_size",
     "agent_otel.testing.servers.gemini",
 }
 #: Modules of readers that adapters of several distributions share, without an entry.

@@ -19,11 +19,10 @@ APART = {
 }
 #: Clauses that name no class through `agent_otel._internal.errors.ours`, with the reason.
 PLAIN = {
+    ("_internal/daemon_pool.py", "StopIteration"): "the end of a coroutine, which no signal handler raises",
     ("_internal/env.py", "Exception"): "writes to standard error while the interpreter starts",
     ("_internal/fork.py", "RuntimeError"): "in a hook of a fork, from which Python lets no exception out",
     ("integrations/frameworks/agno.py", "StopIteration, _Failed"): "the block raises one of them itself, as a protocol",
-    ("remedies/dispatch_policy/gate.py", "StopIteration"): "the end of a coroutine, which no signal handler raises",
-    ("remedies/history/automatic_summaries.py", "StopIteration"): "the end of a coroutine, as in the gate",
     ("remedies/history/summarizer.py", "asyncio.CancelledError"): "a BaseException, of a task that this module cancels",
 }
 

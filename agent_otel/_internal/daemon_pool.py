@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import contextvars
 import threading
 from collections import deque
@@ -13,7 +14,7 @@ from agent_otel._internal import fork
 from agent_otel._internal.errors import ours
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
 _T = TypeVar("_T")
 
@@ -122,3 +123,32 @@ def is_in_asyncio() -> bool:
     except ours(RuntimeError):
         return False
     return True
+
+
+def run_now(coroutine: Coroutine[Any, Any, _T]) -> _T:
+    """Run a coroutine that never suspends, and return its result."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: _T = end.value
+        return result
+    raise RuntimeError("a coroutine of a synchronous call has suspended")
+
+
+async def settled(job: Future[Any], seconds: float, *, blocks: bool) -> None:
+    """Wait until a job is done, at most so many seconds; its failure is not raised.
+
+    ``blocks`` blocks the thread. Otherwise asyncio's event loop goes on; any other loop is blocked.
+    """
+    if blocks or not is_in_asyncio():
+        concurrent.futures.wait((job,), seconds)
+        return
+    waiting = asyncio.wrap_future(job)
+    waiting.add_done_callback(seen)
+    await asyncio.wait((waiting,), timeout=seconds)
+
+
+def seen(waiting: asyncio.Future[Any]) -> None:
+    """Read the failure of a future that nothing waits for: asyncio would log it."""
+    if not waiting.cancelled():
+        waiting.exception()

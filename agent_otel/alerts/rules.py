@@ -37,7 +37,7 @@ DAPR_ACTIVITY: Final = "dapr_runtime_workflow_activity_payload_size_ratio"
 DAPR_LABELS: Final = ("app_id", "namespace", "workflow_name", "activity_name")
 
 #: Results of operations on the claim store: the store failed, or it answered without a result
-#: (agent_otel/remedies/claim_check/keys.py).
+#: (agent_otel/remedies/claim_check/envelope.py).
 STORE_FAILS: Final = ("error", "timeout", "open")
 NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample

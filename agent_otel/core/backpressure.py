@@ -24,11 +24,8 @@ class Waiting(Protocol):
     def reservation(self) -> Reservation:
         """The tokens that are set aside for it."""
 
-    def block(self, most_seconds: float) -> None:
-        """Block until it may be sent. Raises TimeoutError where that is later."""
-
-    async def suspend(self, most_seconds: float) -> None:
-        """Do the same as `block` without blocking the event loop."""
+    async def over(self, most_seconds: float, *, blocks: bool) -> None:
+        """Wait until it may be sent. Raises TimeoutError where that is later."""
 
 
 class Backpressure(Protocol):

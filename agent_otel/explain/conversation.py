@@ -17,7 +17,7 @@ from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import Size, json_size, size, text_bytes
 from agent_otel.messages.formats import transcript
 from agent_otel.remedies.claim_check import references
-from agent_otel.remedies.claim_check.policy import view_text
+from agent_otel.remedies.claim_check.policy import view
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
@@ -220,7 +220,7 @@ class Turns:
         place = references.key("0" * 32, "agent", result.answered.id or "call")
         digest, seal = "0" * references.DIGEST_DIGITS, "0" * references.SEAL_DIGITS
         reference = references.Reference(place, full, digest, seal)
-        shown = view_text(result.name or "", text, Size(full, exact=True), str(reference), limit)
+        shown = view(result.name or "", text, Size(full, exact=True), str(reference), limit).replacement.text
         return max(0, full - text_bytes(shown))
 
 

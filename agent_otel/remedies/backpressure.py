@@ -3,6 +3,10 @@
 A model request takes its estimated tokens from the budget before it is sent, and the response corrects them. A tool
 call takes none: it waits until the budget has the tokens of its execution's next request. A wait ends by time alone and
 not by what another call does, so that a tool that calls tools never waits for itself.
+
+With a maximum of parallel calls, a call above it waits for a slot, in the order of arrival. The calls that a running
+call makes (an agent as a tool, a tool that calls another) have slots of their own. So a call waits for its siblings
+only and never for itself.
 """
 
 from __future__ import annotations
@@ -11,15 +15,19 @@ import asyncio
 import functools
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import thread as pools
 from contextlib import contextmanager
 from datetime import timezone
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import WeakSet, WeakValueDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
-from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel._internal.daemon_pool import is_in_asyncio, run_now
 from agent_otel.core import model_tokens
 from agent_otel.core.plain import dictionaries, fields, is_dict, text
 from agent_otel.telemetry.foreign_spans import add_event
@@ -156,27 +164,28 @@ class _Wait:
             self._reason = semconv.WAIT_RATE_LIMIT
         return max(until, self._ready_at) - self._backpressure.clock()
 
-    def block(self, record: Callable[[str, float], object]) -> None:
-        """Block the thread to the end. Return at once in the thread of an event loop, which must not block."""
-        if self.left() > 0 and not is_in_asyncio():
-            with self._recorded(record):
-                while (seconds := self.left()) > 0:
-                    time.sleep(seconds)
+    async def over(
+        self, out: Telemetry, *, blocks: bool, record: Callable[[str, float], object] = lambda *_: None
+    ) -> None:
+        """Wait to the end: ``blocks`` blocks the thread, otherwise asyncio suspends the task.
 
-    async def suspend(self, record: Callable[[str, float], object]) -> None:
-        """Suspend the task to the end. Return at once where another event loop than asyncio's runs it."""
-        if self.left() > 0 and is_in_asyncio():
-            with self._recorded(record):
-                while (seconds := self.left()) > 0:  # noqa: ASYNC110 - the end is a time, and may be moved
-                    await asyncio.sleep(seconds)
-
-    @contextmanager
-    def _recorded(self, record: Callable[[str, float], object]) -> Iterator[None]:
+        Return at once in the thread of an event loop, which must not block, and under another loop than asyncio's.
+        ``record`` gets the reason and the seconds.
+        """
+        if self.left() <= 0 or is_in_asyncio() == blocks:
+            return
         began = self._backpressure.clock()
         try:
-            yield
+            while (seconds := self.left()) > 0:  # the end is a time, and may be moved
+                if blocks:
+                    time.sleep(seconds)  # noqa: ASYNC251 - no event loop runs here
+                else:
+                    await asyncio.sleep(seconds)
         finally:
-            errors.guarded("backpressure")(record)(self._reason, self._backpressure.clock() - began)
+            with errors.reported("backpressure"):
+                seconds = self._backpressure.clock() - began
+                out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, self._reason)
+                record(self._reason, seconds)
 
 
 class Apart:
@@ -186,21 +195,11 @@ class Apart:
         self.reservation = Reservation(backpressure, model, tokens)
         self._wait = _Wait(backpressure, model, backpressure.budget.take(tokens))
 
-    def block(self, most_seconds: float) -> None:
-        """Block until the request may be sent. Raises TimeoutError where that is later."""
-        self._check(most_seconds)
-        record = telemetry().metrics.record
-        self._wait.block(lambda reason, seconds: record(semconv.BACKPRESSURE_WAIT, seconds, reason))
-
-    async def suspend(self, most_seconds: float) -> None:
-        """Do the same as `block` without blocking the event loop."""
-        self._check(most_seconds)
-        record = telemetry().metrics.record
-        await self._wait.suspend(lambda reason, seconds: record(semconv.BACKPRESSURE_WAIT, seconds, reason))
-
-    def _check(self, most_seconds: float) -> None:
+    async def over(self, most_seconds: float, *, blocks: bool) -> None:
+        """Wait until the request may be sent. Raises TimeoutError where that is later."""
         if self._wait.left() > most_seconds:
             raise TimeoutError("no tokens in time")
+        await self._wait.over(telemetry(), blocks=blocks)
 
 
 class Backpressure:
@@ -219,24 +218,49 @@ class Backpressure:
 
     def before_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> None:
         """Wait before a tool call, as long as the next model request of its execution would have to."""
-        self._of_call(call, enclosing).block(lambda reason, seconds: self._call_waited(call, reason, seconds))
+        run_now(self.abefore_call(call, enclosing, blocks=True))
 
-    async def abefore_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> None:
+    async def abefore_call(
+        self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
+    ) -> None:
         """Do the same as `before_call` without blocking the event loop."""
-        wait = self._of_call(call, enclosing)
-        await wait.suspend(lambda reason, seconds: self._call_waited(call, reason, seconds))
+        last = None if call.state is None else (call.state.last_requests or {}).get(enclosing is not None)
+        tokens, model = (0, None) if last is None else (last.tokens, last.model)
+
+        def record(reason: str, seconds: float) -> None:
+            self._log(reason)
+            call.waited = (reason, seconds)
+            _begins_now(call, time.perf_counter())
+
+        await _Wait(self, model, self.budget.ready_at(tokens)).over(call.out, blocks=blocks, record=record)
 
     def before_request(self, out: Telemetry, model: str | None, sent: SentRequest | None) -> None:
         """Wait before a model request; ``sent`` is None while only the layers below know the request."""
-        wait = self._of_request(model, sent)
-        with _given_back(sent):
-            wait.block(lambda reason, seconds: self._request_waited(out, sent, reason, seconds))
+        run_now(self.abefore_request(out, model, sent, blocks=True))
 
-    async def abefore_request(self, out: Telemetry, model: str | None, sent: SentRequest | None) -> None:
+    async def abefore_request(
+        self, out: Telemetry, model: str | None, sent: SentRequest | None, *, blocks: bool = False
+    ) -> None:
         """Do the same as `before_request` without blocking the event loop."""
-        wait = self._of_request(model, sent)
-        with _given_back(sent):
-            await wait.suspend(lambda reason, seconds: self._request_waited(out, sent, reason, seconds))
+        if sent is None:
+            wait = _Wait(self, model, self.budget.ready_at(0))
+        else:
+            tokens = model_tokens.estimated(sent)
+            sent.reservation = Reservation(self, sent.model, tokens)
+            wait = _Wait(self, sent.model, self.budget.take(tokens))
+
+        def record(reason: str, seconds: float) -> None:
+            self._log(reason)
+            if sent is not None and sent.span.is_recording():
+                add_event(sent.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
+
+        has_waited = False
+        try:
+            await wait.over(out, blocks=blocks, record=record)
+            has_waited = True
+        finally:  # a request that is not sent, because its wait was cancelled or interrupted, gives its tokens back
+            if not has_waited and sent is not None and isinstance(sent.reservation, Reservation):
+                sent.reservation.abandoned()
 
     def sent(self, sent: SentRequest) -> None:
         """Count a request that is on its way without tokens of its own."""
@@ -245,31 +269,6 @@ class Backpressure:
     def apart(self, model: str | None, tokens: int) -> Apart:
         """Take the tokens of a request that a remedy sends itself."""
         return Apart(self, model, tokens)
-
-    def _of_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> _Wait:
-        last = None if call.state is None else (call.state.last_requests or {}).get(enclosing is not None)
-        tokens, model = (0, None) if last is None else (last.tokens, last.model)
-        return _Wait(self, model, self.budget.ready_at(tokens))
-
-    def _of_request(self, model: str | None, sent: SentRequest | None) -> _Wait:
-        if sent is None:
-            return _Wait(self, model, self.budget.ready_at(0))
-        tokens = model_tokens.estimated(sent)
-        sent.reservation = Reservation(self, sent.model, tokens)
-        return _Wait(self, sent.model, self.budget.take(tokens))
-
-    def _call_waited(self, call: ToolInvocation, reason: str, seconds: float) -> None:
-        self._log(reason)
-        call.out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, reason)
-        call.waited = (reason, seconds)
-        call.started = time.perf_counter()  # the call begins now
-        call.start_ns = time.time_ns() if call.start_ns else 0
-
-    def _request_waited(self, out: Telemetry, sent: SentRequest | None, reason: str, seconds: float) -> None:
-        self._log(reason)
-        out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, reason)
-        if sent is not None and sent.span.is_recording():
-            add_event(sent.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
 
     def _log(self, reason: str) -> None:
         if reason == semconv.WAIT_TOKENS:
@@ -285,18 +284,6 @@ def current() -> Backpressure | None:
     """Return the backpressure of this process; None where it is off."""
     tokens_per_minute = settings.current().tokens_per_minute
     return None if tokens_per_minute is None else Backpressure(tokens_per_minute)
-
-
-@contextmanager
-def _given_back(sent: SentRequest | None) -> Iterator[None]:
-    """Give back the tokens of a request that is not sent, because its wait was cancelled or interrupted."""
-    has_waited = False
-    try:
-        yield
-        has_waited = True
-    finally:
-        if not has_waited and sent is not None and isinstance(sent.reservation, Reservation):
-            sent.reservation.abandoned()
 
 
 #: Too many requests, unavailable, and Anthropic's overloaded; the last two only with a time.
@@ -323,42 +310,29 @@ def refusal(error: Any) -> Refusal | None:
     OpenAI, Anthropic, Mistral, Ollama and LiteLLM have a status and the response's headers, Google has them and the
     time in the body, botocore has both in a dictionary.
     """
-    status = _status(error)
-    seconds = next((found for found in _times(error) if found is not None), None)
-    body = _parsed(error)
-    is_throttled = text(fields(body.get("Error")).get("Code")) in _THROTTLED
+    # botocore's response: in an exception, or itself
+    parsed = fields(error) if is_dict(error) else fields(getattr(error, "response", None))
+    metadata = fields(parsed.get("ResponseMetadata"))
+    codes = getattr(error, "status_code", None), metadata.get("HTTPStatusCode"), getattr(error, "code", None)
+    status = next((int(code) for code in codes if issubclass(type(code), int)), None)
+    seconds = next((found for found in _times(error, metadata) if found is not None), None)
+    is_throttled = text(fields(parsed.get("Error")).get("Code")) in _THROTTLED
     if status == _TOO_MANY or is_throttled or (status in _WITH_TIME and seconds is not None):
         return Refusal(seconds)
     return None
 
 
-def _parsed(error: Any) -> Mapping[str, Any]:
-    """Return botocore's response: in an exception, or itself."""
-    return fields(error) if is_dict(error) else fields(getattr(error, "response", None))
-
-
-def _status(error: Any) -> int | None:
-    metadata = fields(_parsed(error).get("ResponseMetadata"))
-    found: tuple[Any, ...] = (
-        getattr(error, "status_code", None),
-        metadata.get("HTTPStatusCode"),
-        getattr(error, "code", None),
-    )
-    return next((int(status) for status in found if issubclass(type(status), int)), None)
-
-
-def _times(error: Any) -> Iterator[float | None]:
+def _times(error: Any, metadata: Mapping[str, Any]) -> Iterator[float | None]:
     """Yield the seconds in the headers of a refusal, and in its body."""
-    response = getattr(error, "response", None)
-    metadata = fields(_parsed(error).get("ResponseMetadata"))
     for headers in (
-        getattr(response, "headers", None),
+        getattr(getattr(error, "response", None), "headers", None),
         metadata.get("HTTPHeaders"),
         getattr(getattr(error, "raw_response", None), "headers", None),
         getattr(error, "headers", None),
     ):
         if callable(getattr(headers, "get", None)):
-            yield _milliseconds(_header(headers, "retry-after-ms"))
+            milliseconds = _float(_header(headers, "retry-after-ms"))
+            yield None if milliseconds is None else milliseconds / 1000
             yield _seconds(_header(headers, "retry-after"))
     for holder in (getattr(error, "details", None), getattr(error, "body", None)):
         status = fields(fields(holder).get("error")) or fields(holder)
@@ -368,11 +342,6 @@ def _times(error: Any) -> Iterator[float | None]:
 
 def _header(headers: Any, name: str) -> str | None:
     return text(headers.get(name)) or text(headers.get(name.title()))
-
-
-def _milliseconds(value: str | None) -> float | None:
-    seconds = _float(value)
-    return None if seconds is None else seconds / 1000
 
 
 def _seconds(value: str | None) -> float | None:
@@ -441,3 +410,186 @@ class Pauses:
             if model is None:
                 return max((until for until, _ in self._models.values()), default=0.0)
             return self._models.get(model, (0.0, 0))[0]
+
+
+_FREE: Final = object()
+
+
+class Slot:
+    """A slot that a call has. It goes back when the call ends, or when an interrupt has left nothing of the call."""
+
+    __slots__ = ("_slots",)
+
+    def __init__(self, slots: Slots) -> None:
+        self._slots: Slots | None = slots
+
+    def release(self) -> None:
+        """Give the slot to the call that waits longest; do nothing the second time."""
+        slots, self._slots = self._slots, None
+        if slots is not None:
+            slots.give_back()
+
+    __del__ = release
+
+
+class Slots:
+    """The slots of an execution, or of the calls that a running call makes."""
+
+    __slots__ = ("__weakref__", "_free", "_matching", "_waiting")
+
+    def __init__(self, maximum: int) -> None:
+        # Appending to a deque is atomic. The garbage collector may release a slot anywhere, also within `_match`.
+        self._free = deque([_FREE] * maximum)
+        self._waiting: deque[Future[Slot]] = deque()
+        self._matching = threading.Lock()
+
+    def ask(self) -> Future[Slot]:
+        """Return the future of a slot; it is done at once when one is free."""
+        waiter: Future[Slot] = Future()
+        self._waiting.append(waiter)
+        self._match()
+        return waiter
+
+    def give_back(self) -> None:
+        """Free a slot."""
+        self._free.append(_FREE)
+        self._match()
+
+    def _match(self) -> None:
+        """Give free slots to the first waiters.
+
+        A thread that finds another one at it leaves: that one looks again after it has released the lock.
+        """
+        while self._free and self._waiting and self._matching.acquire(blocking=False):
+            try:
+                if self._free and self._waiting:
+                    waiter = self._waiting.popleft()
+                    if waiter.set_running_or_notify_cancel():
+                        self._free.pop()
+                        waiter.set_result(Slot(self))
+            finally:
+                self._matching.release()
+
+
+#: Seconds between two looks at the pool, and the looks in a row that have to find it without a free thread.
+_SECONDS: Final = 0.5
+_LOOKS: Final = 4
+_SAID: Final = (
+    "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS: a call runs at once, because all threads of its pool wait for the call that "
+    "runs, which may wait for a thread itself. Make the event loop's executor larger, or the tools async."
+)
+
+
+class CallQueue:
+    """The slots of all executions with a call that runs or waits."""
+
+    def __init__(self, maximum: int) -> None:
+        self._maximum = maximum
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._slots: WeakValueDictionary[str, Slots] = WeakValueDictionary()
+        #: The threads that wait for a slot.
+        self._blocked: WeakSet[threading.Thread] = WeakSet()
+
+    def take(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+        """Return a slot; block the thread until there is one.
+
+        Return None in the thread of an event loop, which must not block, and where all threads of a pool wait: there
+        the call runs at once.
+        """
+        return run_now(self.atake(call, enclosing, blocks=True))
+
+    async def atake(
+        self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
+    ) -> Slot | None:
+        """Return a slot; None where another event loop than asyncio's runs the call, which then runs at once."""
+        waiter = self._of(call, enclosing).ask()
+        if not waiter.done() and is_in_asyncio() == blocks and waiter.cancel():
+            return None
+        with _waiting(call, waiter):
+            if blocks:
+                return self._wait(waiter)
+            if not waiter.done():
+                await asyncio.wrap_future(waiter)
+            return waiter.result()
+
+    def _of(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slots:
+        with self._lock:
+            slots: Slots | None = self._slots.get(call.execution or "") if enclosing is None else enclosing.slots_inside
+            if slots is None:
+                slots = Slots(self._maximum)
+                if enclosing is None:
+                    self._slots[call.execution or ""] = slots
+                else:
+                    enclosing.slots_inside = slots
+            return slots
+
+    def _wait(self, waiter: Future[Slot]) -> Slot | None:
+        """Block until a slot is free; return None where the threads of the pool wait for each other.
+
+        The call that has the slot may be a coroutine that needs a thread of the same pool, for example to look a host
+        up. When all threads of a pool wait and the pool has work left, one of the calls runs without a slot, because
+        otherwise none of them would ever run.
+        """
+        thread = threading.current_thread()
+        if thread is threading.main_thread() or waiter.done():
+            return waiter.result()
+        looks = 0
+        with self._lock:
+            self._blocked.add(thread)
+        try:
+            while True:
+                try:
+                    return waiter.result(_SECONDS)
+                except errors.ours(FutureTimeoutError):
+                    looks = looks + 1 if self._is_starved(thread) else 0
+                if looks >= _LOOKS and self._leaves(thread, waiter):
+                    return None
+        finally:
+            with self._lock:
+                self._blocked.discard(thread)
+
+    def _leaves(self, thread: threading.Thread, waiter: Future[Slot]) -> bool:
+        """Give up the place in the queue of calls, unless another thread of the pool has just done so."""
+        with self._lock:
+            if not self._is_starved(thread) or not waiter.cancel():
+                return False
+            self._blocked.discard(thread)
+        errors.warn_once("starved threads", _SAID)
+        return True
+
+    def _is_starved(self, thread: threading.Thread) -> bool:
+        """Return True when all threads of the thread's pool wait for slots, and the pool has work left."""
+        queues = getattr(pools, "_threads_queues", {})  # a pool registers a thread after its start
+        work = queues.get(thread)
+        try:
+            others = [other for other, own in list(queues.items()) if own is work]
+        except errors.ours(RuntimeError):  # another pool has started a thread meanwhile
+            return False
+        return work is not None and not work.empty() and all(other in self._blocked for other in others)
+
+
+def _begins_now(call: ToolInvocation, now: float) -> None:
+    call.started = now
+    call.start_ns = time.time_ns() if call.start_ns else 0
+
+
+@contextmanager
+def _waiting(call: ToolInvocation, waiter: Future[Slot]) -> Iterator[None]:
+    """Record the time of a wait; a call that is cancelled or interrupted in it leaves no slot taken."""
+    if waiter.done():
+        yield
+        return
+    began, has_slot = time.perf_counter(), False
+    try:
+        yield
+        has_slot = True
+    finally:
+        if not has_slot and not waiter.cancel():
+            waiter.add_done_callback(lambda late: None if late.cancelled() else late.result().release())
+        now = time.perf_counter()
+        call.out.metrics.record(semconv.BACKPRESSURE_WAIT, now - began, semconv.PARALLEL)
+        _begins_now(call, now)

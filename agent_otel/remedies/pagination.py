@@ -12,11 +12,10 @@ import inspect
 import itertools
 import json
 import secrets
-import sys
 import typing
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final, NamedTuple, TypedDict, overload
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypedDict, overload
 
 from agent_otel import settings
 from agent_otel._internal import signatures
@@ -202,7 +201,7 @@ def paginated(
     """
 
     def decorate(target: Callable[..., Any]) -> Any:
-        tool = _tool_of(target, page_size, key)
+        tool = _Tool(target, page_size, key)
         if inspect.iscoroutinefunction(target):
 
             @functools.wraps(target)
@@ -210,140 +209,24 @@ def paginated(
                 *args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any
             ) -> Any:
                 try:
-                    asked = _asked(tool, cursor, page_size, args, kwargs)
+                    args, kwargs, page_of = tool.asked(cursor, page_size, args, kwargs)
                 except BadCursorError as error:
-                    return _refusal(error)
-                return _answer(asked, await target(*asked.args, **asked.kwargs))
+                    return {"error": "bad_cursor", "hint": str(error)}
+                return page_of(await target(*args, **kwargs))
 
-            return _described(wrapped_async, tool)
+            return tool.described(wrapped_async)
 
         @functools.wraps(target)
         def wrapped(*args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any) -> Any:
             try:
-                asked = _asked(tool, cursor, page_size, args, kwargs)
+                args, kwargs, page_of = tool.asked(cursor, page_size, args, kwargs)
             except BadCursorError as error:
-                return _refusal(error)
-            return _answer(asked, target(*asked.args, **asked.kwargs))
+                return {"error": "bad_cursor", "hint": str(error)}
+            return page_of(target(*args, **kwargs))
 
-        return _described(wrapped, tool)
+        return tool.described(wrapped)
 
     return decorate if function is None else decorate(function)
-
-
-class _Tool(NamedTuple):
-    """A paginated function; ``signature`` and ``hints`` are without the window, ``window`` is its name or None.
-
-    ``injected`` are parameters that a framework fills, such as LangChain's ``InjectedState``.
-    ``whole`` is the signature with the window, which a call with at most ``most_places`` arguments by their places
-    takes by its name.
-    """
-
-    name: str
-    about: str
-    whole: inspect.Signature
-    signature: inspect.Signature
-    hints: dict[str, Any]
-    window: str | None
-    injected: frozenset[str]
-    most_places: int
-    key: Callable[[Any], object] | None
-    page_size: int
-
-
-class _Asked(NamedTuple):
-    """A call of a paginated tool, with the window among its arguments; ``cursors`` are those of the others."""
-
-    tool: _Tool
-    cursors: Cursor
-    window: Window
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-
-def _tool_of(target: Callable[..., Any], page_size: int, key: Callable[[Any], object] | None) -> _Tool:
-    """Read a function that is to be paginated."""
-    try:
-        hints = typing.get_type_hints(target, include_extras=True)
-    except ours(Exception):  # an annotation names what only a type checker imports
-        hints = signatures.annotations_of(target)
-    windows = [name for name, hint in hints.items() if hint is Window or _named(hint) == "Window"]
-    window = windows[0] if windows else None
-    hints.pop(window or "", None)
-    signature = signatures.signature_of(target)
-    visible = [
-        each.replace(annotation=hints.get(each.name, each.annotation))
-        for each in signature.parameters.values()
-        if each.name != window
-    ]
-    about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
-    shown, most_places = signature.replace(parameters=visible), _places_before(signature, window)
-    injected = frozenset(
-        name for name, hint in hints.items() if any(map(_is_injected, getattr(hint, "__metadata__", ())))
-    )
-    return _Tool(target.__name__, about, signature, shown, hints, window, injected, most_places, key, page_size)
-
-
-def _is_injected(marker: object) -> bool:
-    """Return True for a marker of an annotation, a class or an object, by which a framework fills the parameter."""
-    return str(getattr(marker, "__name__", type(marker).__name__)).startswith("Injected")
-
-
-def _places_before(signature: inspect.Signature, window: str | None) -> int:
-    """Return how many arguments a call may give by their places so that the window can be given by its name."""
-    for place, each in enumerate(signature.parameters.values()):
-        if each.name == window and each.kind is inspect.Parameter.POSITIONAL_ONLY:
-            return -1
-        if each.name == window and each.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD:
-            return place
-    return sys.maxsize
-
-
-def _named(hint: object) -> str:
-    return str(getattr(hint, "__forward_arg__", hint)).rpartition(".")[2]
-
-
-def _asked(tool: _Tool, cursor: str | None, page_size: object, args: Any, kwargs: Any) -> _Asked:
-    """Read a call; BadCursorError for a cursor that is not valid for its arguments.
-
-    Arguments have one form: positional or by name, with defaults filled in.
-    """
-    bound = tool.signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    running = tool_visit.running()
-    injected = {*tool.injected, *((running.injected if running is not None else None) or ())}  # also by the policy
-    given = {name: value for name, value in bound.arguments.items() if name not in injected}
-    cursors = Cursor((tool.name, given))  # before the call, which may change an argument in place
-    window = Window(_size(page_size) + 1)
-    if cursor and tool.key is not None:
-        window.after = cursors.decode(cursor)
-    elif cursor:
-        window.offset = _offset(cursors, cursor)
-    if tool.window is None:
-        return _Asked(tool, cursors, window, args, kwargs)
-    if len(args) <= tool.most_places:
-        return _Asked(tool, cursors, window, args, {**kwargs, tool.window: window})
-    # The window stands before arguments that the call gives by their places.
-    call = inspect.BoundArguments(tool.whole, {**bound.arguments, tool.window: window})
-    return _Asked(tool, cursors, window, call.args, call.kwargs)
-
-
-def _answer(asked: _Asked, rows: Any) -> Any:
-    """Return a page of rows, and anything that is not rows unchanged."""
-    if not isinstance(rows, Iterable) or isinstance(rows, _NO_ROWS) or hasattr(type(rows), "model_dump"):
-        return rows
-    tool, cursors, window = asked.tool, asked.cursors, asked.window
-    size = window.limit - 1
-    if tool.window is None:
-        return _page(rows, cursors, window.offset, size)
-    taken = list(itertools.islice(rows, window.limit))
-    items, following = taken[:size], None
-    if len(taken) > size:
-        following = cursors.encode(window.offset + size if tool.key is None else tool.key(items[-1]))
-    return Page(items=items, next_cursor=following, total_estimate=window.total)
-
-
-def _refusal(error: BadCursorError) -> dict[str, str]:
-    return {"error": "bad_cursor", "hint": str(error)}
 
 
 class _PageSizes:
@@ -354,24 +237,100 @@ class _PageSizes:
         return {**handler(core_schema), "minimum": 1, "maximum": LARGEST_PAGE}
 
 
-def _described(wrapped: Any, tool: _Tool) -> Any:
-    """Add the two parameters to the wrapper's signature, annotations and docstring."""
-    shown = tool.signature.parameters.values()
-    parameters = [each for each in shown if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    rest = [each for each in shown if each.kind is inspect.Parameter.VAR_KEYWORD]
-    # autogen takes the first part of the annotation for a description.
-    page_size = Annotated[int, f"Rows of the page, 1 to {LARGEST_PAGE}.", _PageSizes()]
-    hints: dict[str, Any] = {"cursor": str | None, "page_size": page_size}
-    parameters += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
-        for name, default in (("cursor", None), ("page_size", tool.page_size))
-    ]
-    returns = dict[str, Any]
-    wrapped.__signature__ = tool.signature.replace(parameters=[*parameters, *rest], return_annotation=returns)
-    wrapped.__annotations__ = {**tool.hints, **hints, "return": returns}
-    wrapped.__doc__ = tool.about
-    del wrapped.__wrapped__  # inspect.signature follows it to a signature without the two
-    return wrapped
+class _Tool:
+    """A paginated function; its signature and hints for the model are without the window."""
+
+    def __init__(self, target: Callable[..., Any], page_size: int, key: Callable[[Any], object] | None) -> None:
+        self._name = target.__name__
+        self._about = f"{inspect.getdoc(target) or ''}\n\n{_ADVICE}".strip()
+        self._page_size = page_size
+        self._key = key
+        try:
+            hints = typing.get_type_hints(target, include_extras=True)
+        except ours(Exception):  # an annotation names what only a type checker imports
+            hints = signatures.annotations_of(target)
+        names = {name: str(getattr(hint, "__forward_arg__", hint)) for name, hint in hints.items()}
+        windows = (name for name, hint in hints.items() if hint is Window or names[name].rpartition(".")[2] == "Window")
+        #: The name of the parameter for the window.
+        self._window = next(windows, None)
+        hints.pop(self._window or "", None)
+        self._hints = hints
+        self._whole = signatures.signature_of(target)
+        visible = [
+            each.replace(annotation=hints.get(each.name, each.annotation))
+            for each in self._whole.parameters.values()
+            if each.name != self._window
+        ]
+        self._signature = self._whole.replace(parameters=visible)
+        #: Parameters that a framework fills, by the marker of an annotation: LangChain's ``InjectedState``.
+        self._injected = [
+            name
+            for name, hint in hints.items()
+            for marker in getattr(hint, "__metadata__", ())
+            if str(getattr(marker, "__name__", type(marker).__name__)).startswith("Injected")
+        ]
+
+    def asked(
+        self, cursor: str | None, page_size: object, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Callable[[Any], Any]]:
+        """Return the arguments of a call, the window among them, and the function that makes a page of its rows.
+
+        Raises BadCursorError for a cursor that is not valid for its arguments. These have one form: positional or by
+        name, with defaults filled in.
+        """
+        bound = self._signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        running = tool_visit.running()
+        by_policy = (running.injected if running is not None else None) or ()
+        given = {name: each for name, each in bound.arguments.items() if name not in (*self._injected, *by_policy)}
+        cursors = Cursor((self._name, given))  # before the call, which may change an argument in place
+        window = Window(_size(page_size) + 1)
+        if cursor and self._key is not None:
+            window.after = cursors.decode(cursor)
+        elif cursor:
+            window.offset = _offset(cursors, cursor)
+        if self._window is not None:
+            kind = self._whole.parameters[self._window].kind
+            is_taken = self._window in list(self._whole.parameters)[: len(args)]
+            if kind is inspect.Parameter.POSITIONAL_ONLY or (is_taken and kind is not inspect.Parameter.KEYWORD_ONLY):
+                # The window stands before arguments that the call gives by their places.
+                call = inspect.BoundArguments(self._whole, {**bound.arguments, self._window: window})  # type: ignore[arg-type]
+                args, kwargs = call.args, call.kwargs
+            else:
+                kwargs = {**kwargs, self._window: window}
+        return args, kwargs, functools.partial(self._page_of, cursors, window)
+
+    def _page_of(self, cursors: Cursor, window: Window, rows: Any) -> Any:
+        """Return a page of rows, and anything that is not rows unchanged."""
+        if not isinstance(rows, Iterable) or isinstance(rows, _NO_ROWS) or hasattr(type(rows), "model_dump"):
+            return rows
+        size = window.limit - 1
+        if self._window is None:
+            return _page(rows, cursors, window.offset, size)
+        taken = list(itertools.islice(rows, window.limit))
+        items, following = taken[:size], None
+        if len(taken) > size:
+            following = cursors.encode(window.offset + size if self._key is None else self._key(items[-1]))
+        return Page(items=items, next_cursor=following, total_estimate=window.total)
+
+    def described(self, wrapped: Any) -> Any:
+        """Add the two parameters to the wrapper's signature, annotations and docstring."""
+        shown = self._signature.parameters.values()
+        parameters = [each for each in shown if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        rest = [each for each in shown if each.kind is inspect.Parameter.VAR_KEYWORD]
+        # autogen takes the first part of the annotation for a description.
+        page_size = Annotated[int, f"Rows of the page, 1 to {LARGEST_PAGE}.", _PageSizes()]
+        hints: dict[str, Any] = {"cursor": str | None, "page_size": page_size}
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
+            for name, default in (("cursor", None), ("page_size", self._page_size))
+        ]
+        returns = dict[str, Any]
+        wrapped.__signature__ = self._signature.replace(parameters=[*parameters, *rest], return_annotation=returns)
+        wrapped.__annotations__ = {**self._hints, **hints, "return": returns}
+        wrapped.__doc__ = self._about
+        del wrapped.__wrapped__  # inspect.signature follows it to a signature without the two
+        return wrapped
 
 
 def _told(value: Any) -> str:

@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel._internal.daemon_pool import run_now
+from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_invocation import ToolInvocation
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Remedied, Replacement, ToolDeniedError
+from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Claim, Remedied, Replacement, ToolDeniedError
+from agent_otel.core.unrecorded import Unrecorded
+from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import Size, text_bytes
-from agent_otel.remedies import backpressure, limits, result_ceiling
-from agent_otel.remedies.call_queue import CallQueue
+from agent_otel.remedies import backpressure, limits
+from agent_otel.remedies.backpressure import CallQueue
 from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.envelope import Origin, current_owner
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
-from agent_otel.remedies.claim_check.serialization import Content, raw_of
+from agent_otel.remedies.claim_check.reader import Place
+from agent_otel.remedies.claim_check.serialization import Content, raw_of, read_size, refine
+from agent_otel.remedies.claim_check.stores import StoreError
+from agent_otel.remedies.dispatch_policy.gate import Gate
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
 from agent_otel.remedies.limits import estimated_tokens, tokens, tokens_of
-from agent_otel.remedies.sizes import arefine, read_size, refine
 from agent_otel.settings import checks as setting_checks
 from agent_otel.settings.kinds import AUTO
 
@@ -26,10 +35,114 @@ if TYPE_CHECKING:
 
     from agent_otel.core.dispatch import Dispatch
     from agent_otel.core.types import Invocation, Slot, ToolReader
-    from agent_otel.remedies.claim_check.policy import ClaimCheck, View
-    from agent_otel.remedies.dispatch_policy.gate import Gate
-    from agent_otel.remedies.retried_calls import RetriedCalls
+    from agent_otel.remedies.claim_check.policy import ClaimCheck
+    from agent_otel.remedies.claim_check.reader import Resolved
     from agent_otel.settings import Settings
+
+
+#: Values of an object up to which it is stored.
+_MOST_VALUES: Final = 100_000
+
+
+class _Spot(NamedTuple):
+    """The place of a call's result, its owner, and the attempt of the step."""
+
+    place: Place
+    owner: str
+    attempt: int
+
+
+class RetriedCalls:
+    """In a second attempt of a durable runtime's step, a call that has its result is not made again.
+
+    The result of each call within a step is stored under the execution, the step, the call's id and a digest of tool
+    and arguments; several equal calls of one attempt are counted. A later attempt finds it there, as a remedy has left
+    it. A call whose result was not stored is made: the store failed, the result is neither a text nor a JSON object, or
+    its arguments are no JSON.
+    """
+
+    def __init__(self, check: ClaimCheck) -> None:
+        self._check = check
+
+    async def answer(self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool) -> Any:
+        """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
+        spot = self._begin(record)
+        if spot is None or spot.attempt == 1:
+            return LEFT_ALONE
+        try:
+            found = await self._check.reader.aresolve(spot.place, caller=spot.owner, blocks=blocks)
+        except StoreError:
+            return LEFT_ALONE
+        return _put(record, reader, found, invocation)
+
+    async def keep(self, record: ToolInvocation, read: object, *, blocks: bool) -> None:
+        """Store a result for later attempts."""
+        kept = _content(record, read)
+        if kept is not None:
+            await self._check.keep_answer(*kept, blocks=blocks)
+
+    @staticmethod
+    def _begin(record: Dispatch) -> _Spot | None:
+        """Return the spot of a call, and keep it on the record; None outside of a step, and for a part of a call."""
+        step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
+        spot: _Spot | None = record.spot
+        is_part = isinstance(record, Unrecorded)
+        if step is None or owner is None or carrier is None or spot is not None or is_part:
+            return spot
+        try:
+            written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
+        except errors.ours(TypeError, ValueError, RecursionError):
+            return None
+        digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        carrier.calls = {} if carrier.calls is None else carrier.calls
+        number = carrier.calls[digest] = carrier.calls.get(digest, 0) + 1
+        call_id = execution_context.short(record.call.call_id or "call")
+        place = Place(owner, step.activity or "step", f"{call_id}-{digest}-{number}-answer")
+        spot = record.spot = _Spot(place, owner, step.attempt)
+        return spot
+
+
+def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
+    """Return what to store of a result, and its origin; None when it is not stored."""
+    spot: _Spot | None = record.spot
+    if spot is None or record.raised:
+        return None
+    # A remedy's replacement is stored as such: in the later attempt no remedy acts.
+    remedied, is_text = record.remedied, isinstance(read, str)
+    if record.error_type is not None and (remedied is None or remedied.error_type != record.error_type):
+        return None
+    if remedied is not None:
+        kept = remedied.replacement._replace(is_data=not is_text)
+    else:
+        found = values_of([read], _MOST_VALUES) if type(read) is dict else 0
+        # Plain data is the same when it has been written as JSON and read.
+        is_json = not isinstance(found, int) and not found.labels and tuple not in map(type, found.containers)
+        text, is_whole = raw_of(read)[2:] if is_text or is_json else (None, False)
+        if text is None or not is_whole:
+            return None
+        kept = Replacement(text, {"content": text} if is_text else {}, is_data=not is_text)
+    written = json.dumps([*kept[:4], kept.claim], ensure_ascii=False)
+    return written, Origin(spot.owner, spot.place.execution, spot.place.node, record.name, spot.place.call)
+
+
+def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
+    """Return a stored result in the framework's form; LEFT_ALONE where the framework takes none."""
+    if reader.replace is None:
+        return LEFT_ALONE
+    text, data, is_error, is_data, claim = json.loads(found.text or "")
+    claim = None if claim is None else Claim(*claim)
+    kept = Replacement(text, data if data or not is_data else json.loads(text), is_error, is_data, claim)
+    put = reader.replace(None, kept, invocation)
+    if put is LEFT_ALONE or put is NOT_HERE:
+        errors.warn_once(
+            f"answer retries {record.name}",
+            f"AGENT_OTEL_ANSWER_RETRIES: without effect on {record.name}; nothing else satisfies the output it "
+            "declares.",
+        )
+        return LEFT_ALONE
+    record.is_answered = True
+    return put
+
 
 #: The exact size of a structured result is read up to this multiple of the highest threshold.
 _MARGIN: Final = 2
@@ -47,17 +160,14 @@ class Remedies:
         parallel = chosen.max_parallel_tool_calls
         self._queue = CallQueue(parallel) if parallel is not None else None
         self._backpressure = backpressure.current()
-        self._gate = _gate()
-        self._retried = _retried(chosen, self._claim_check)
-        self._untouched_bytes = self._smallest_threshold()
-
-    def _smallest_threshold(self) -> int:
-        """Return the largest size in bytes that no remedy acts on; -1 if a remedy records every result."""
-        takes_note = (self._gate, self._retried, self._limits)
-        if any(one is not None for one in takes_note) or self._ceiling_bytes == AUTO:
-            return -1
-        thresholds = [self._ceiling_bytes, None if self._claim_check is None else self._claim_bytes]
-        return min((one for one in thresholds if one is not None), default=-1)
+        source, check = policy_in_force(), self._claim_check
+        self._gate = None if source is None else Gate(source)
+        self._retried = RetriedCalls(check) if check is not None and chosen.answer_retries else None
+        #: The largest size in bytes that no remedy acts on; -1 if a remedy records every result.
+        self._untouched_bytes = -1
+        if not (self._gate or self._retried or self._limits or self._ceiling_bytes == AUTO):
+            thresholds = [self._ceiling_bytes, None if check is None else self._claim_bytes]
+            self._untouched_bytes = min((one for one in thresholds if one is not None), default=-1)
 
     def finished(self, execution: str) -> None:
         """Drop the state of an execution that has ended."""
@@ -66,15 +176,17 @@ class Remedies:
 
     def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
         """Wait for tokens, then for a slot among the parallel calls; return None when the call runs without one."""
-        if self._backpressure is not None:
-            self._backpressure.before_call(record, enclosing)
-        return None if self._queue is None or record.execution is None else self._queue.take(record, enclosing)
+        return run_now(self.atake_turn(record, enclosing, blocks=True))
 
-    async def atake_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+    async def atake_turn(
+        self, record: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
+    ) -> Slot | None:
         """Do the same as `take_turn` without blocking the event loop."""
         if self._backpressure is not None:
-            await self._backpressure.abefore_call(record, enclosing)
-        return None if self._queue is None or record.execution is None else await self._queue.atake(record, enclosing)
+            await self._backpressure.abefore_call(record, enclosing, blocks=blocks)
+        if self._queue is None or record.execution is None:
+            return None
+        return await self._queue.atake(record, enclosing, blocks=blocks)
 
     def skipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
@@ -82,20 +194,18 @@ class Remedies:
         Raises:
             ToolDeniedError: the policy denies a call, and its result cannot be replaced.
         """
-        put = LEFT_ALONE
-        if self._gate is not None and _dispatches(reader):
-            put = self._gate.check(call, reader, invocation)
-        if put is LEFT_ALONE and self._retried is not None and reader.station == PRODUCED:
-            put = self._retried.answer(call, reader, invocation)
-        return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
+        return run_now(self.askipped(call, reader, invocation, blocks=True))
 
-    async def askipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
+    async def askipped(
+        self, call: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool = False
+    ) -> Any:
         """Do the same as `skipped` without blocking the event loop."""
         put = LEFT_ALONE
-        if self._gate is not None and _dispatches(reader):
-            put = await self._gate.acheck(call, reader, invocation)
+        # A policy decides at the function that calls the handler, as far as it can be wrapped.
+        if self._gate is not None and (reader.station == PRODUCED or reader.awaits is None):
+            put = await self._gate.check(call, reader, invocation, blocks=blocks)
         if put is LEFT_ALONE and self._retried is not None and reader.station == PRODUCED:
-            put = await self._retried.aanswer(call, reader, invocation)
+            put = await self._retried.answer(call, reader, invocation, blocks=blocks)
         return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
 
     def _limited(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
@@ -119,7 +229,7 @@ class Remedies:
             charged.is_counted = True
             return LEFT_ALONE
         answer = limits.answer(reached)
-        written = result_ceiling.as_text(answer)
+        written = json.dumps(answer, ensure_ascii=False)
         if reader.replace is None:
             call.skip(reached)
             raise ToolDeniedError(written)
@@ -138,23 +248,17 @@ class Remedies:
         """Return the value itself, or the replacement for the model."""
         if self._passes_by(record, reader):
             return value
-        if self._gate is not None:
-            read, value = self._gate.left(record, reader, read, value, invocation)
-        if not isinstance(record, ToolInvocation) or _is_done(record, reader):
-            return value
-        refine(record, read, self._most_bytes(record))
-        found, check = None, self._claim_check
-        content = self._claimed(record, reader, read)
-        if content is not None and check is not None:
-            found = _shown(check.view(record, content, check.store(record, content)))
-        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
-        if self._retried is not None:
-            self._retried.keep(record, read)
-        self._count(record, read)
-        return put
+        return run_now(self.aapplied(record, reader, read, value, invocation, blocks=True))
 
-    async def aapplied(
-        self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation
+    async def aapplied(  # noqa: PLR0913 - a call and its result
+        self,
+        record: Dispatch,
+        reader: ToolReader,
+        read: object,
+        value: Any,
+        invocation: Invocation,
+        *,
+        blocks: bool = False,
     ) -> Any:
         """Return the same as `applied`; the store is awaited off the event loop."""
         if self._passes_by(record, reader):
@@ -163,14 +267,17 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
-        await arefine(record, read, self._most_bytes(record))
+        await refine(record, read, self._most_bytes(record), blocks=blocks)
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
-            found = _shown(await check.aview(record, content, await check.astore(record, content)))
+            outcome = await check.store(record, content, blocks=blocks)
+            view = await check.view(record, content, outcome, blocks=blocks)
+            if view is not None:
+                found = Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         if self._retried is not None:
-            await self._retried.akeep(record, read)
+            await self._retried.keep(record, read, blocks=blocks)
         self._count(record, read)
         return put
 
@@ -216,8 +323,8 @@ class Remedies:
         parameters: Iterable[str] = reader.parameters(invocation) if reader.parameters is not None else ()
         if record.injected:  # which the model does not give
             parameters = [name for name in parameters if name not in record.injected]
-        error = result_ceiling.too_large(record.name, size, limit_bytes, parameters)
-        text = result_ceiling.as_text(error)
+        error = limits.too_large(record.name, size, limit_bytes, parameters)
+        text = json.dumps(error, ensure_ascii=False)
         replacement = Replacement(text, error, is_error=True)
         return Remedied(replacement, semconv.CEILING, text_bytes(text), error_type=semconv.RESULT_TOO_LARGE)
 
@@ -262,28 +369,6 @@ class Remedies:
         self._limits.spend(record.execution, size_bytes, used)
 
 
-def _gate() -> Gate | None:
-    source = policy_in_force()
-    if source is None:
-        return None
-    from agent_otel.remedies.dispatch_policy.gate import Gate  # noqa: PLC0415 - only with a policy
-
-    return Gate(source)
-
-
-def _retried(chosen: Settings, check: ClaimCheck | None) -> RetriedCalls | None:
-    if check is None or not chosen.answer_retries:
-        return None
-    from agent_otel.remedies.retried_calls import RetriedCalls  # noqa: PLC0415 - only where it is on
-
-    return RetriedCalls(check)
-
-
-def _dispatches(reader: ToolReader) -> bool:
-    """Return True for the function that calls the handler, as far as it can be wrapped."""
-    return reader.station == PRODUCED or reader.awaits is None
-
-
 def _size(record: ToolInvocation, reader: ToolReader) -> Size | None:
     """Return the size that a remedy acts on: at an outer function alone, the size that the framework has left."""
     size = read_size(record)
@@ -299,7 +384,3 @@ def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:
     if reader.is_alone:
         return record.counted
     return reader.station != PRODUCED and (record.failed is None or record.counted)
-
-
-def _shown(view: View | None) -> Remedied | None:
-    return None if view is None else Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)

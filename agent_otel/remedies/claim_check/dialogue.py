@@ -9,11 +9,13 @@ A response may call other tools beside it. Their answer is that they have not ru
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agent_otel._internal import errors
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import reworded
@@ -21,13 +23,12 @@ from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool
-from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.fields import fields, is_list, names_of, text
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.claim_check.references import PREFIX
-from agent_otel.remedies.claim_check.threads import Threads
 from agent_otel.remedies.history.summary_plan import MARK
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, TOOLS
 
@@ -40,6 +41,40 @@ if TYPE_CHECKING:
 
     #: An item of a stream, and the same as plain data.
     _Item: TypeAlias = tuple[Any, Mapping[str, Any]]
+
+_MOST: Final = 10_000
+
+
+class Threads:
+    """Threads at Anthropic, which keep the tools of their first request.
+
+    A thread that began where no claim check was on, in another process for example, lacks the tool that the views name.
+    So this class has the last responses of threads whose first request, sent by this process, had the tool.
+    """
+
+    def __init__(self, tool: str) -> None:
+        self._tool = tool
+        self._responses: dict[str, None] = {}
+        self._has_own = False
+
+    def lacks(self, body: Mapping[str, Any]) -> bool:
+        """Return True for a request in a thread that is not known to have the tool."""
+        thread = fields(body.get("thread"))
+        if thread.get("type") == "create" and self._tool in names_of(body.get("tools")):
+            self._has_own = True  # the program's own; its responses are not read
+        is_known = self._has_own or text(thread.get("previous_message_id")) in self._responses
+        return thread.get("type") == "continue" and not is_known
+
+    def responded(self, body: Mapping[str, Any], response: Mapping[str, Any]) -> None:
+        """Read a response, or the first event of its stream."""
+        if not fields(body.get("thread")) or self.lacks(body):
+            return
+        response_id = text(response.get("id")) or text(fields(response.get("message")).get("id"))
+        if response_id is not None:
+            self._responses[response_id] = None
+            if len(self._responses) > _MOST:
+                self._responses.pop(next(iter(self._responses)), None)
+
 
 MOST_ROUNDS: Final = 16
 """Rounds of answers to one request; the request behind the last of them allows no tool call."""
@@ -151,6 +186,7 @@ class _Dialogue:
     ) -> None:
         self._threads = threads
         self._reader = reader
+        self._exchange: Any = reader.exchange
         self._invocation = invocation
         self._form = form
         self.body = body
@@ -169,20 +205,14 @@ class _Dialogue:
 
     def continues(self, response: Any) -> bool:
         """Answer the calls in a response, or in the stream that has ended; return True when there were some."""
-        try:
-            plain = self._response(response)
-            calls = self._calls(plain)
-            return bool(calls) and self._go_on(plain, [self._answer(call) for call in calls])
-        except errors.ours(Exception):
-            errors.report_error("remedies.dialogue")
-            return False
+        return run_now(self.acontinues(response, blocks=True))
 
-    async def acontinues(self, response: Any) -> bool:
+    async def acontinues(self, response: Any, *, blocks: bool = False) -> bool:
         """Do the same as `continues` without blocking the event loop."""
         try:
             plain = self._response(response)
             calls = self._calls(plain)
-            return bool(calls) and self._go_on(plain, [await self._aanswer(call) for call in calls])
+            return bool(calls) and self._go_on(plain, [await self._answer(call, blocks=blocks) for call in calls])
         except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
             return False
@@ -231,10 +261,6 @@ class _Dialogue:
                 found.append(self._exchange.changed(item, changes, self._earlier))
         return found
 
-    @property
-    def _exchange(self) -> Any:
-        return self._reader.exchange
-
     def _response(self, response: Any) -> Mapping[str, Any]:
         if response is not None:
             plain = fields(self._exchange.plain(response))
@@ -273,39 +299,26 @@ class _Dialogue:
         messages: Any = self.body.get(self._form.messages)
         return len(messages) if is_list(messages) else 1
 
-    def _answer(self, call: Call) -> Answer:
-        data = self._refused(call)
-        if data is None:
-            arguments = _arguments(call)
-            visit = enter_tool(_READER, self._tool_call(call, arguments))
-            if visit is None:
-                return Answer(call, _read(arguments))
-            with visit:
-                data = _read(arguments)
-                visit.returned(data)
-        return Answer(call, data)
-
-    async def _aanswer(self, call: Call) -> Answer:
-        data = self._refused(call)
-        if data is None:
-            arguments = _arguments(call)
-            visit = enter_tool(_READER, self._tool_call(call, arguments))
-            if visit is None:
-                return Answer(call, await _aread(arguments))
-            with visit:
-                data = await _aread(arguments)
-                visit.returned(data)
-        return Answer(call, data)
-
-    def _refused(self, call: Call) -> dict[str, Any] | None:
-        """Return the answer of a call that is not run."""
+    async def _answer(self, call: Call, *, blocks: bool) -> Answer:
         if call.name != GET_TOOL_RESULT:
-            return _NOT_RUN
-        return _ENOUGH if self._rounds == MOST_ROUNDS - 1 else None
-
-    def _tool_call(self, call: Call, arguments: dict[str, Any]) -> Invocation:
+            return Answer(call, _NOT_RUN)
+        if self._rounds == MOST_ROUNDS - 1:
+            return Answer(call, _ENOUGH)
+        given = call.arguments  # a model may pass anything
+        if type(given) is str:
+            given = errors.attempt(json.loads, given or "{}")
+        known = TOOL.parameters["properties"]
+        # Models fill optional arguments with empty texts.
+        arguments = {name: value for name, value in fields(given).items() if name in known and value != ""}
         execution = self._around.execution or self._owner(arguments.get("ref"))
-        return Invocation(ToolCall(GET_TOOL_RESULT, arguments, call.id, self._around.agent, execution), (), {})
+        asked = ToolCall(GET_TOOL_RESULT, arguments, call.id, self._around.agent, execution)
+        visit = enter_tool(_READER, Invocation(asked, (), {}))
+        with visit or contextlib.nullcontext():
+            read = {"ref": None, **arguments}
+            data = get_tool_result(**read) if blocks else await aget_tool_result(**read)
+            if visit is not None:
+                visit.returned(data)
+        return Answer(call, data)
 
     def _owner(self, ref: object) -> str | None:
         """Return the execution whose calls have the results in the request that name this reference.
@@ -317,21 +330,3 @@ class _Dialogue:
             return None
         parts = [part for part in request.parts if part.part == TOOL_RESULTS and part.call_id is not None]
         return executions.owner(part.call_id for part in parts if part.call_id and mentions(part.value, str(ref)))
-
-
-def _arguments(call: Call) -> dict[str, Any]:
-    """Return the arguments that the tool has; a model may pass anything."""
-    given = call.arguments
-    if type(given) is str:
-        given = errors.attempt(json.loads, given or "{}")
-    properties = TOOL.parameters["properties"]
-    # Models fill optional arguments with empty texts.
-    return {name: value for name, value in fields(given).items() if name in properties and value != ""}
-
-
-def _read(arguments: dict[str, Any]) -> dict[str, Any]:
-    return get_tool_result(**{"ref": None, **arguments})
-
-
-async def _aread(arguments: dict[str, Any]) -> dict[str, Any]:
-    return await aget_tool_result(**{"ref": None, **arguments})

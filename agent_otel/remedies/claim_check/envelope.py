@@ -8,20 +8,109 @@ stays readable.
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import re
+import secrets
+import time
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeAlias
 
-from agent_otel._internal.errors import ours
-from agent_otel.remedies.claim_check.cipher import TAG_BYTES, CorruptError
-from agent_otel.remedies.claim_check.references import SEAL_DIGITS, owner_segment, segment
+from agent_otel._internal import errors
+from agent_otel._internal.errors import attempt, ours
+from agent_otel.core import execution_context
+from agent_otel.remedies.claim_check import references
+from agent_otel.remedies.claim_check.references import SEAL_DIGITS, Signer, owner_segment, segment
 from agent_otel.remedies.claim_check.serialization import BINARY
+from agent_otel.remedies.claim_check.stores.base import group_of, library
+from agent_otel.settings.kinds import keys_of
 
 if TYPE_CHECKING:
-    from agent_otel.remedies.claim_check.cipher import Cipher
-    from agent_otel.remedies.claim_check.references import Reserved, Signer
+    from collections.abc import Callable, Iterable
+
+    from agent_otel.remedies.claim_check.references import Reference, Reserved
+    from agent_otel.remedies.claim_check.stores.base import ClaimStore
+    from agent_otel.settings.kinds import Secret
+
+
+PLAIN: Final = "plain"
+"""Word after the keys in the setting: results stored without encryption stay readable."""
+
+TAG_BYTES: Final = 16
+"""Bytes that encryption adds to a chunk."""
+
+_KEY_BYTES = 32
+_NONCE_BYTES = 12
+_SALT_BYTES = 16
+_KEY_ID_DIGITS = 8
+#: A key is derived for each purpose and each result; the setting's key itself encrypts nothing.
+_KEY_OF_RESULT = b"agent_otel claim check v2: AES-256-GCM"
+_KEY_ID = b"agent_otel claim check v2: key id"
+
+
+class CorruptError(Exception):
+    """A stored value that is not what was written under its key, or cannot be decrypted."""
+
+
+class Cipher:
+    """AES-GCM with keys of 32 bytes, in base64 and separated by commas: the first encrypts, all decrypt.
+
+    HKDF derives a separate key for each result from a random salt, so that a chunk's number can be its nonce. Chunks
+    can be read alone, but not exchanged or left out. ValueError for an invalid key, StoreError without
+    ``cryptography``.
+    """
+
+    def __init__(self, keys: str) -> None:
+        listed = keys_of(keys)
+        self.reads_plain = PLAIN in listed[1:]
+        usable = [key for at, key in enumerate(listed) if not at or key != PLAIN]
+        if not usable or None in map(_decoded, usable):
+            raise ValueError("not a key of 32 bytes in base64, as `openssl rand -base64 32` makes one")
+        self._aead = library("cryptography.hazmat.primitives.ciphers.aead", "encryption").AESGCM
+        self._hashes = library("cryptography.hazmat.primitives.hashes", "encryption")
+        self._hkdf = library("cryptography.hazmat.primitives.kdf.hkdf", "encryption").HKDF
+        self._keys = {self._derived(key, b"", _KEY_ID).hex()[:_KEY_ID_DIGITS]: key for key in usable}
+        #: Id of the encrypting key; it reveals nothing about the key.
+        self.key_id = next(iter(self._keys))
+
+    def salt(self) -> str:
+        """Return a salt for one result, in hexadecimal digits."""
+        return secrets.token_hex(_SALT_BYTES)
+
+    def encrypted(self, chunks: Iterable[memoryview], salt: str, header: bytes) -> bytes:
+        """Return encrypted chunks that only the same salt and header decrypt."""
+        aead = self._of_result(self.key_id, salt)
+        return b"".join(aead.encrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks))
+
+    def decrypted(self, key_id: str, chunks: Iterable[memoryview], salt: str, header: bytes, first: int) -> bytes:
+        """Decrypt the chunks from number ``first`` on; CorruptError when anything differs."""
+        if key_id not in self._keys:
+            raise CorruptError("it was encrypted with another key")
+        try:
+            aead = self._of_result(key_id, salt)
+            return b"".join(aead.decrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks, first))
+        except ours(Exception) as error:
+            raise CorruptError("it cannot be decrypted with this key") from error
+
+    def _of_result(self, key_id: str, salt: str) -> Any:
+        return self._aead(self._derived(self._keys[key_id], bytes.fromhex(salt), _KEY_OF_RESULT))
+
+    def _derived(self, key: Secret, salt: bytes, purpose: bytes) -> bytes:
+        hkdf = self._hkdf(algorithm=self._hashes.SHA256(), length=_KEY_BYTES, salt=salt, info=purpose)
+        derived: bytes = hkdf.derive(_decoded(key))
+        return derived
+
+
+def _decoded(key: Secret) -> bytes | None:
+    """Return the bytes of a key; None for an invalid key."""
+    decoded = attempt(base64.b64decode, key.translate(str.maketrans("-_", "+/")), None, True)
+    return decoded if decoded is not None and len(decoded) == _KEY_BYTES else None
+
+
+def _nonce(number: int) -> bytes:
+    return number.to_bytes(_NONCE_BYTES, "big")
+
 
 VERSION = 2
 HEADER_BYTES = 1024
@@ -76,26 +165,18 @@ class Header:
     asked: str | None = None
 
     @property
-    def digests_start(self) -> int:
-        """Start of the digests in bytes, after the last chunk."""
-        return self.span(0, self.bytes)[1]
-
-    @property
-    def digests_bytes(self) -> int:
-        """Length of the digests in bytes; 0 with encryption, which has tags instead."""
-        return _DIGEST_BYTES * self._chunks(self.bytes) if self.cipher_id is None else 0
+    def digests(self) -> tuple[int, int]:
+        """Start and end of the digests in bytes, after the last chunk; no bytes with encryption, which has tags."""
+        start = self.span(0, self.bytes)[1]
+        return start, start + (_DIGEST_BYTES * -(-self.bytes // CHUNK_BYTES) if self.cipher_id is None else 0)
 
     def span(self, start: int, end: int) -> tuple[int, int]:
         """Return the stored byte range of the chunks that hold bytes ``start`` up to ``end`` of the result."""
         tag_bytes = 0 if self.cipher_id is None else TAG_BYTES
-        first, last = start // CHUNK_BYTES, self._chunks(end)
+        first, last = start // CHUNK_BYTES, -(-end // CHUNK_BYTES)
         begin = first * (CHUNK_BYTES + tag_bytes)
         stop = min(last * CHUNK_BYTES, self.bytes) + last * tag_bytes
         return HEADER_BYTES + begin, HEADER_BYTES + max(begin, stop)
-
-    @staticmethod
-    def _chunks(size: int) -> int:
-        return -(-size // CHUNK_BYTES)
 
 
 class Envelopes:
@@ -119,6 +200,8 @@ class Envelopes:
         """Return the header of a result and the bytes to store under its key."""
         cipher = self._cipher
         digests = _digests(data)
+        if len(content_type) > _LONGEST_CONTENT_TYPE or not _CONTENT_TYPE.fullmatch(content_type):
+            content_type = BINARY  # an HTTP header takes no other
         header = Header(
             owner=owner_segment(origin.owner),
             execution=segment(origin.execution),
@@ -127,7 +210,7 @@ class Envelopes:
             call=segment(origin.call),
             digest=self._signer.seal("content", digests),
             bytes=len(data),
-            content_type=_usable(content_type),
+            content_type=content_type,
             encoding=encoding,
             created=round(created, 3),
             expires_at=round(created + ttl, 3),
@@ -168,8 +251,8 @@ class Envelopes:
         """Return a result and its header; CorruptError unless every byte of both is unchanged."""
         block = stored[:HEADER_BYTES]
         header = self.read_header(block)
-        at = header.digests_start
-        if len(stored) != at + header.digests_bytes:
+        at, end = header.digests
+        if len(stored) != end:
             raise CorruptError("it is not as long as its header says")
         self.check_header(key, header, block, stored[at:])
         return header, self.opened(header, block, stored[at:], 0, stored[HEADER_BYTES:at])
@@ -214,7 +297,99 @@ def _split(block: bytes) -> tuple[bytes, bytes]:
     return (body, seal) if _joined(body, seal) == text else (body, b"")
 
 
-def _usable(content_type: str) -> str:
-    """Return a content type that is valid in an HTTP header; octets for any other."""
-    usable = len(content_type) <= _LONGEST_CONTENT_TYPE and _CONTENT_TYPE.fullmatch(content_type)
-    return content_type if usable else BINARY
+#: Keys that are recognised when another call of the process would have them.
+_MOST_CALLS: Final = 4096
+
+Operation = Literal["put", "get", "range", "head", "delete"]
+Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
+
+
+#: Callback for each operation on the store, called from any thread, with the bytes of the result, 0 when none was
+#: transferred, and the seconds.
+Report: TypeAlias = "Callable[[Operation, Result, int, float], object]"
+
+
+class Sealed(NamedTuple):
+    """The bytes to store under the reference's key."""
+
+    reference: Reference
+    data: bytes
+
+
+class Claims:
+    """A store and its keys.
+
+    ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; empty means
+    no encryption). Both may be several keys separated by commas: the first is used, the others are still accepted.
+    ``tenant`` is part of every key and every seal. ValueError for an invalid encryption key.
+    """
+
+    def __init__(
+        self,
+        store: ClaimStore,
+        *,
+        key: str = "",
+        encryption_key: str = "",
+        tenant: str = "",
+        report: Report | None = None,
+    ) -> None:
+        self.store = store
+        self._tenant = tenant
+        self.signer = Signer(key, tenant)
+        self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
+        self._report = report
+        #: Digests of the calls that used a key first.
+        self._calls: dict[int, str] = {}
+
+    def sealed(
+        self, data: bytes, origin: Origin, *, content_type: str, ttl: float, encoding: str | None = None
+    ) -> Sealed:
+        """Return the envelope of a result, to store for ``ttl`` seconds, and its reference."""
+        key = self.key(origin.execution, origin.node, origin.call)
+        header, stored = self.envelopes.pack(
+            key, data, origin, content_type=content_type, encoding=encoding, created=time.time(), ttl=ttl
+        )
+        return Sealed(self.signer.refer(key, origin.owner, header.digest, len(data)), stored)
+
+    def apart(self, origin: Origin) -> Origin:
+        """Return the origin of a result, with its call's digest in the key where another call has the key already.
+
+        Some models use an id again in each turn. The store knows the calls of all processes; of this one they are known
+        before their results are stored, and where the store refuses to be read.
+        """
+        if origin.asked is None:
+            return origin
+        key = self.key(origin.execution, origin.node, origin.call)
+        first = None
+        with errors.suppressed(Exception):  # mostly there is nothing; a write is tried in any case
+            first = self.envelopes.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
+        if first is None:
+            first = self._calls.setdefault(hash(key), origin.asked)
+            with errors.suppressed(RuntimeError):  # another thread writes
+                while len(self._calls) > _MOST_CALLS:
+                    self._calls.pop(next(iter(self._calls)), None)
+        return origin if first == origin.asked else origin._replace(call=f"{origin.call}-{origin.asked}")
+
+    def key(self, execution: str, node: str, call: str) -> str:
+        """Return the key of a result of this tenant; see `references.key`."""
+        return references.key(execution, node, call, tenant=self._tenant)
+
+    def group(self, execution: str) -> str:
+        """Return the common prefix of the keys of an execution's results; see `group_of`."""
+        return group_of(self.key(execution, "", ""))
+
+    @errors.guarded("remedies.report")
+    def report(self, operation: Operation, result: Result, size: int, started: float) -> None:
+        """Report an operation that started at this value of ``time.perf_counter``."""
+        if self._report is not None:
+            self._report(operation, result, size, time.perf_counter() - started)
+
+
+def current_owner() -> str | None:
+    """Return the owner of a call made in this context, from the server's own data.
+
+    The owner is the execution named by ``agent_otel.execution``, else the durable runtime's run, else the thread or
+    session of the outermost run, else that run itself; None without any. A client that chooses the id of a thread or
+    session chooses the owner: a server with such clients has to name executions itself.
+    """
+    return execution_context.owner_here()

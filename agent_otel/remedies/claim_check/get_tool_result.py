@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import fork
-from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
+from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio, run_now
 from agent_otel._internal.errors import ours
 from agent_otel.core import fragments
 from agent_otel.core.tool_visit import running as running_call
-from agent_otel.remedies.claim_check import artifact_streams, policy
-from agent_otel.remedies.claim_check.keys import current_owner
-from agent_otel.remedies.claim_check.preview import head
+from agent_otel.remedies import artifacts
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.envelope import current_owner
 from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
+from agent_otel.remedies.claim_check.serialization import head
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
@@ -28,7 +29,7 @@ from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
-    from agent_otel.remedies.claim_check.reader import ClaimReader, Resolved
+    from agent_otel.remedies.claim_check.reader import Resolved
 
 
 PAGE_BYTES: Final = 16 * 1024
@@ -48,13 +49,15 @@ _MOST_LINES: Final = 500_000
 _workers = Workers("reading-on", 2)
 
 
-# Selections of large results that a model pages through. Without them, each page would search the whole result.
+MOST_BYTES: Final = 32 * 1024 * 1024
+KEEP_SECONDS: Final = 120.0
 
 
 class Selections:
     """Bytes that are kept for ``KEEP_SECONDS`` after each use, ``MOST_BYTES`` at most; least recently used go first.
 
-    Expired bytes are dropped at the next use of any key. A forked child begins empty.
+    These are selections of large results that a model pages through: without them, each page would search the whole
+    result. Expired bytes are dropped at the next use of any key. A forked child begins empty.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,15 +67,16 @@ class Selections:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        #: The bytes, and the time at which they expire.
+        self._kept: OrderedDict[Hashable, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0
 
     def get(self, key: Hashable) -> bytes | None:
         """Return the bytes of a key."""
         with self._lock:
             self._drop(0)
-            kept = self._kept.get(key)
-            return None if kept is None else self._keep(key, kept.data)
+            data, _ = self._kept.get(key, (None, 0.0))
+            return None if data is None else self._keep(key, data)
 
     def keep(self, key: Hashable, data: bytes) -> None:
         """Keep bytes, ``MOST_BYTES`` at most."""
@@ -83,21 +87,19 @@ class Selections:
 
     def _keep(self, key: Hashable, data: bytes) -> bytes:
         self._forget(key)
-        self._kept[key] = _Kept(data, self._clock() + KEEP_SECONDS)
+        self._kept[key] = (data, self._clock() + KEEP_SECONDS)
         self._bytes += len(data)
         return data
 
     def _forget(self, key: Hashable) -> None:
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            self._bytes -= len(kept.data)
+        self._bytes -= len(self._kept.pop(key, (b"", 0.0))[0])
 
     def _drop(self, room_bytes: int) -> None:
         """Drop expired bytes, and the oldest until there is room."""
         now = self._clock()
         while self._kept:
-            key, oldest = next(iter(self._kept.items()))
-            if now < oldest.until and self._bytes + room_bytes <= MOST_BYTES:
+            key, (_, until) = next(iter(self._kept.items()))
+            if now < until and self._bytes + room_bytes <= MOST_BYTES:
                 return
             self._forget(key)
 
@@ -114,11 +116,6 @@ class _Asked(NamedTuple):
     lines: str | None
     json_path: str | None
     grep: str | None
-
-    @property
-    def is_whole(self) -> bool:
-        """True when pages are parts of the stored result itself."""
-        return not (self.lines or self.json_path or self.grep)
 
 
 def get_tool_result(
@@ -138,24 +135,7 @@ def get_tool_result(
         grep: Only lines that contain this text, with their numbers; upper and lower case are the same.
 
     """
-    reader = _reader()
-    if reader is None:
-        return _error("Results are not stored here.")
-    try:
-        _check(ref, cursor, lines, json_path, grep)
-        place = _place(ref)
-        asked = _Asked(ref, lines, json_path, grep)
-        start = offset_of(cursor, asked) if cursor else 0
-        if asked.is_whole:
-            return _page(reader.resolve(place, caller=_caller(), start=start, end=start + _READ_BYTES), asked, start)
-        selection = None
-        if cursor:
-            selection = selections.get((reader.head(place, caller=_caller()).digest, place, asked))
-        if selection is None:
-            selection = _selection(reader.resolve(place, caller=_caller()), place, asked)
-        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
-    except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
-        return _error(str(error))
+    return run_now(_read(ref, cursor, lines, json_path, grep, blocks=True))
 
 
 async def aget_tool_result(
@@ -166,47 +146,50 @@ async def aget_tool_result(
     grep: str | None = None,
 ) -> dict[str, Any]:
     """Read a stored tool result, one page at a time, without blocking the event loop; as `get_tool_result`."""
-    reader = _reader()
-    if reader is None:
-        return _error("Results are not stored here.")
-    try:
-        _check(ref, cursor, lines, json_path, grep)
-        place = _place(ref)
-        asked = _Asked(ref, lines, json_path, grep)
-        start = offset_of(cursor, asked) if cursor else 0
-        if asked.is_whole:
-            part = await reader.aresolve(place, caller=_caller(), start=start, end=start + _READ_BYTES)
-            return _page(part, asked, start)
-        selection = None
-        if cursor:
-            header = await reader.ahead(place, caller=_caller())
-            selection = selections.get((header.digest, place, asked))
-        if selection is None:
-            found = await reader.aresolve(place, caller=_caller())
-            if is_in_asyncio():
-                selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, place, asked)))
-            else:
-                selection = _selection(found, place, asked)
-        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
-    except BusyError:
-        return _error("Too many results are being read; ask again.")
-    except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
-        return _error(str(error))
+    return await _read(ref, cursor, lines, json_path, grep, blocks=False)
 
 
 aget_tool_result.__name__ = policy.GET_TOOL_RESULT
 aget_tool_result.__doc__ = get_tool_result.__doc__
 
 
-def _check(ref: object, *others: object) -> None:
-    """Reject arguments that are not texts; a model may pass anything."""
-    if not isinstance(ref, str) or not all(isinstance(each, str) for each in others if each is not None):
-        raise ValueError("Every argument is a text.")
-
-
-def _place(ref: str) -> str | Place:
-    """Return the reference itself, or the place of a summarised result of the caller's with this id."""
-    return ref if ref.startswith(PREFIX) else Place(_caller() or "", semconv.CONTEXT_SUMMARIZE, _bare_id(ref))
+async def _read(  # noqa: PLR0913 - the arguments of the tool
+    ref: str, cursor: str | None, lines: str | None, json_path: str | None, grep: str | None, *, blocks: bool
+) -> dict[str, Any]:
+    check = policy.archive()
+    if check is None:
+        return _error("Results are not stored here.")
+    reader = check.reader
+    try:
+        # A model may pass anything.
+        if not (
+            isinstance(ref, str) and all(isinstance(each, str | None) for each in (cursor, lines, json_path, grep))
+        ):
+            raise ValueError("Every argument is a text.")
+        caller = _caller()
+        place = ref if ref.startswith(PREFIX) else Place(caller or "", semconv.CONTEXT_SUMMARIZE, _bare_id(ref))
+        asked = _Asked(ref, lines, json_path, grep)
+        start = offset_of(cursor, asked) if cursor else 0
+        if not (lines or json_path or grep):  # pages are parts of the stored result itself
+            part = await reader.aresolve(place, caller=caller, start=start, end=start + _READ_BYTES, blocks=blocks)
+            if part.header.encoding is None:
+                raise ValueError(f"The result is {part.content_type} and has no text.")
+            return _answer(part.data, asked, start, part.header.bytes)
+        selection = None
+        if cursor:
+            header = await reader.ahead(place, caller=caller, blocks=blocks)
+            selection = selections.get((header.digest, place, asked))
+        if selection is None:
+            found = await reader.aresolve(place, caller=caller, blocks=blocks)
+            if blocks or not is_in_asyncio():
+                selection = _selection(found, place, asked)
+            else:
+                selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, place, asked)))
+        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
+    except BusyError:
+        return _error("Too many results are being read; ask again.")
+    except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
+        return _error(str(error))
 
 
 def _bare_id(text: str) -> str:
@@ -220,22 +203,10 @@ def _bare_id(text: str) -> str:
     return text.removeprefix("executionId:").lstrip().removeprefix("'").removesuffix("'")
 
 
-def _reader() -> ClaimReader | None:
-    check = policy.archive()
-    return None if check is None else check.reader
-
-
 def _caller() -> str | None:
     """Return the execution that calls this tool, from the server's own data."""
     running = running_call()
     return current_owner() or (running.call.execution if running is not None else None)
-
-
-def _page(part: Resolved, asked: _Asked, start: int) -> dict[str, Any]:
-    """Return the page that begins with this part of a result."""
-    if part.header.encoding is None:
-        raise ValueError(f"The result is {part.content_type} and has no text.")
-    return _answer(part.data, asked, start, part.header.bytes)
 
 
 def _selection(found: Resolved, place: str | Place, asked: _Asked) -> bytes:
@@ -270,12 +241,12 @@ def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
     if end < size_bytes:
         answer["next_cursor"] = cursor_of(end, asked)
-    following = artifact_streams.following(asked.ref)
+    following = artifacts.following(asked.ref)
     if following is not None:
         answer.update(following)
         if end < size_bytes:
             selected = {name: value for name, value in asked._asdict().items() if value and name != "ref"}
-            answer["next_action"] = artifact_streams.next_action(asked.ref, cursor=answer["next_cursor"], **selected)
+            answer["next_action"] = artifacts.next_action(asked.ref, cursor=answer["next_cursor"], **selected)
     return answer
 
 
@@ -326,12 +297,3 @@ def _line_batches(text: str) -> Iterator[list[str]]:
 
 def _error(message: str) -> dict[str, Any]:
     return {"error": "tool_result_unavailable", "hint": message}
-
-
-MOST_BYTES: Final = 32 * 1024 * 1024
-KEEP_SECONDS: Final = 120.0
-
-
-class _Kept(NamedTuple):
-    data: bytes
-    until: float

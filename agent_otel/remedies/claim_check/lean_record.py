@@ -13,8 +13,7 @@ from agent_otel.core.types import Claim
 from agent_otel.messages.fields import fields as values_of
 from agent_otel.messages.fields import listed, text
 from agent_otel.remedies.claim_check.policy import PREVIEW_BYTES
-from agent_otel.remedies.claim_check.preview import head
-from agent_otel.remedies.claim_check.serialization import raw_of
+from agent_otel.remedies.claim_check.serialization import head, raw_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

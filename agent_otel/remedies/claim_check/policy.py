@@ -11,31 +11,66 @@ import json
 import re
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
 from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Claim, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import Claims, current_owner
-from agent_otel.remedies.claim_check.preview import head
+from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader
-from agent_otel.remedies.claim_check.serialization import Content
+from agent_otel.remedies.claim_check.serialization import Content, correct, head, off_the_loop, read_size, refine
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
-from agent_otel.remedies.claim_check.view_size import view_bytes
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
-from agent_otel.remedies.sizes import correct, off_the_loop, read_size, refine
 
 if TYPE_CHECKING:
+    from agent_otel.core.result_budget import Room
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.remedies.claim_check.http_app import Authorize, ResultsApp
     from agent_otel.remedies.claim_check.reader import Resolved
     from agent_otel.remedies.claim_check.stores import ClaimStore
     from agent_otel.settings import Settings
+
+
+#: Turns that are likely still to come.
+TURNS: Final = 10
+#: Turns of a long run: where the runtime keeps the payload of each turn in a history with a cap, so many payloads fit.
+LONG_RUN_TURNS: Final = 50
+#: Share of its cap that the payload may take although the history has no room for a long run.
+_LEAST_SHARE: Final = 0.4
+#: Bytes of a view while the payload is not near its cap: enough for the model to decide whether to read on.
+LEAST_BYTES: Final = 1024
+
+
+def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float, near_ratio: float) -> int:
+    """Return the bytes of the next view, its line about the rest included; 0 near the cap.
+
+    Views fill the payload up to the middle between the ratios, so that a long run does not come near its cap.
+
+    The view has ``most_bytes`` while 10 turns with views of ``floor_bytes`` fit behind the present turn, and not below
+    ``floor_bytes`` while 10 turns fit, this one included. Then each turn gets a tenth of what is left.
+    """
+    if room.cap_bytes is None:
+        return most_bytes
+    if room.taken_bytes >= room.cap_bytes * near_ratio:
+        return 0
+    full_bytes = room.cap_bytes * (warn_ratio + near_ratio) / 2
+    if room.history_cap_bytes is not None:
+        of_history = room.history_cap_bytes * near_ratio / LONG_RUN_TURNS
+        full_bytes = min(full_bytes, max(of_history, room.cap_bytes * _LEAST_SHARE))
+    left_bytes = int(full_bytes) - room.taken_bytes
+    per_turn = room.results * room.copies
+    reserved_bytes = TURNS * (per_turn * floor_bytes + room.own_growth_bytes)
+    now_bytes = (left_bytes - reserved_bytes) // (room.to_come * room.copies)
+    if now_bytes < floor_bytes:
+        even_bytes = (left_bytes - TURNS * room.own_growth_bytes) // (TURNS * per_turn)
+        now_bytes = max(min(even_bytes, floor_bytes), LEAST_BYTES)
+    return min(now_bytes, most_bytes)
+
 
 PREVIEW_BYTES: Final = 4 * 1024
 """Bytes of the preview in a row of a user interface: 400 KiB for 20 calls in each of 5 turns."""
@@ -92,13 +127,10 @@ class ClaimCheck:
         #: Digests of the first texts that were kept under an id, by hashes of their places.
         self._texts: dict[int, str] = {}
 
-    def store(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
-        """Store a result within the time budget."""
-        return self._writer.put(content, self._origin(record))
-
-    async def astore(self, record: ToolInvocation, content: Content) -> Stored | NotStored:
-        """Store a result within the time budget, without blocking the event loop."""
-        return await self._writer.aput(content, self._origin(record))
+    async def store(self, record: ToolInvocation, content: Content, *, blocks: bool) -> Stored | NotStored:
+        """Store a result within the time budget; ``blocks`` blocks the thread instead of awaiting."""
+        origin = self._origin(record)
+        return self._writer.put(content, origin) if blocks else await self._writer.aput(content, origin)
 
     def keep(self, value: object, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
@@ -117,34 +149,23 @@ class ClaimCheck:
         origin = Origin(owner, owner, tool, tool, name)
         return self._writer.put(content, origin, distinct=True)
 
-    def keep_answer(self, text: str, origin: Origin) -> None:
+    async def keep_answer(self, text: str, origin: Origin, *, blocks: bool) -> None:
         """Store the result of a call for later attempts of its step; a later write replaces it."""
-        self._writer.put(text, origin)
+        _ = self._writer.put(text, origin) if blocks else await self._writer.aput(text, origin)
 
-    async def akeep_answer(self, text: str, origin: Origin) -> None:
-        """Store the result of a call for later attempts of its step, without blocking the event loop."""
-        await self._writer.aput(text, origin)
-
-    def keep_text(self, text: str, origin: Origin) -> str | None:
+    async def keep_text(self, text: str, origin: Origin, *, blocks: bool) -> str | None:
         """Store a text; return the id of its call there, None when it is not stored.
 
         Where another text of this process has the id, such as one of another agent, a digest is added to it.
         """
-        origin = self._told_apart(text, origin)
-        return origin.call if isinstance(self._writer.put(text, origin), Stored) else None
-
-    async def akeep_text(self, text: str, origin: Origin) -> str | None:
-        """Store a text as `keep_text` does, without blocking the event loop."""
-        origin = self._told_apart(text, origin)
-        return origin.call if isinstance(await self._writer.aput(text, origin), Stored) else None
-
-    def _told_apart(self, text: str, origin: Origin) -> Origin:
         digest = self.claims.signer.seal("text", text.encode("utf-8", "surrogatepass"))[:_CALL_DIGITS]
         first = self._texts.setdefault(hash((origin.execution, origin.node, origin.call)), digest)
         with errors.suppressed(RuntimeError):  # another thread writes
             while len(self._texts) > _MOST_TEXTS:
                 self._texts.pop(next(iter(self._texts)), None)
-        return origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
+        origin = origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
+        outcome = self._writer.put(text, origin) if blocks else await self._writer.aput(text, origin)
+        return origin.call if isinstance(outcome, Stored) else None
 
     def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
         """Return the owner and the place of a result, from this process's data, never from the model's.
@@ -161,8 +182,18 @@ class ClaimCheck:
             return Origin(owner, owner, node, record.name, f"call-{digest}{part}")
         return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
 
-    def view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
-        """Return the view that replaces the result; None when the result was not stored and goes on whole."""
+    async def view(
+        self, record: ToolInvocation, content: Content, outcome: Stored | NotStored, *, blocks: bool
+    ) -> View | None:
+        """Return the view that replaces the result; None when the result was not stored and goes on whole.
+
+        Unless it ``blocks``, a result that is not stored is read in another thread.
+        """
+        if blocks or isinstance(outcome, Stored) or type(content.value) is str:
+            return self._view(record, content, outcome)
+        return await off_the_loop(lambda: self._view(record, content, outcome))
+
+    def _view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
             correct(record, size)
@@ -175,12 +206,6 @@ class ClaimCheck:
         limit_bytes = self._view_bytes(record)
         size = read_size(record) or Size(content.least_bytes, exact=False)
         return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
-
-    async def aview(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
-        """Return the same as `view`, without blocking the event loop while a result that is not stored is read."""
-        if isinstance(outcome, Stored) or type(content.value) is str:
-            return self.view(record, content, outcome)
-        return await off_the_loop(lambda: self.view(record, content, outcome))
 
     def _view_bytes(self, record: ToolInvocation) -> int:
         """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
@@ -199,7 +224,7 @@ class ClaimCheck:
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
         if content.least_bytes > most_bytes:
             return False
-        refine(record, content.value, most_bytes)
+        run_now(refine(record, content.value, most_bytes, blocks=True))
         size = read_size(record)
         return size is not None and size.bytes <= most_bytes
 
@@ -211,49 +236,28 @@ def view(  # noqa: PLR0913 - the parts of a view
 
     Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit.
     """
-    rest = _about_rest(ref, names_tool=names_tool)
-    shown, said = _shown(tool, text, size, rest, limit_bytes)
-    data = _data(shown, size, ref, rest)
+    rest = "the rest could not be stored and is lost; ask for something smaller"
+    if ref is not None:
+        rest = f'read on with {GET_TOOL_RESULT}(ref="{ref}")' if names_tool else f'ref="{ref}"'
+        rest = f"the whole is stored: {rest}"
+    line = f"of {'' if size.exact else 'more than '}{size.bytes} bytes of {tool}'s result shown; {rest}]"
+    # No number of shown bytes has more digits than the limit.
+    line_bytes = text_bytes(f"[0 {line}") + len(str(limit_bytes))
+    shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
+    said = f"[{text_bytes(shown)} {line}"
+    said = f"{shown}\n{said}" if shown else said
+    data = {"content": shown, "shown_bytes": text_bytes(shown), "size_bytes": size.bytes, "ref": ref, "note": rest}
     over_bytes = text_bytes(json.dumps(data, ensure_ascii=False)) - limit_bytes
     if over_bytes > 0:  # by the escapes of JSON
-        data = _data(head(shown, max(text_bytes(shown) - over_bytes, 0)), size, ref, rest)
+        data["content"] = content = head(shown, max(text_bytes(shown) - over_bytes, 0))
+        data["shown_bytes"] = text_bytes(content)
     claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
     return View(Replacement(said, data, claim=claim), text_bytes(said), ref)
-
-
-def view_text(tool: str, text: str, size: Size, ref: str, limit_bytes: int) -> str:
-    """Return the text of the same view."""
-    return _shown(tool, text, size, _about_rest(ref, names_tool=True), limit_bytes)[1]
-
-
-def _shown(tool: str, text: str | None, size: Size, rest: str, limit_bytes: int) -> tuple[str, str]:
-    """Return the beginning of a result, and the beginning with the line about the rest."""
-    whole = f"{'' if size.exact else 'more than '}{size.bytes} bytes"
-
-    def line(shown: str) -> str:
-        return f"[{text_bytes(shown)} of {whole} of {tool}'s result shown; {rest}]"
-
-    # No number of shown bytes has more digits than the limit.
-    line_bytes = text_bytes(line("")) + len(str(limit_bytes))
-    shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
-    return shown, f"{shown}\n{line(shown)}" if shown else line(shown)
-
-
-def _about_rest(ref: str | None, *, names_tool: bool) -> str:
-    if ref is None:
-        return "the rest could not be stored and is lost; ask for something smaller"
-    if names_tool:
-        return f'the whole is stored: read on with {GET_TOOL_RESULT}(ref="{ref}")'
-    return f'the whole is stored: ref="{ref}"'
 
 
 def without_tool(text: str) -> str:
     """Return a view that has the reference and does not name the tool; any other text as it is."""
     return _NAMED.sub(r"\1", text) if GET_TOOL_RESULT in text else text
-
-
-def _data(shown: str, size: Size, ref: str | None, rest: str) -> dict[str, Any]:
-    return {"content": shown, "shown_bytes": text_bytes(shown), "size_bytes": size.bytes, "ref": ref, "note": rest}
 
 
 def report(operation: str, result: str, size: int, seconds: float) -> None:

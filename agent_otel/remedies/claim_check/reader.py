@@ -6,27 +6,21 @@ never existed: all raise the same NotFoundError with the same message. The metri
 
 from __future__ import annotations
 
-import asyncio
 import hmac
 import time
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
-from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
-from agent_otel._internal.errors import ours, suppressed
-from agent_otel.remedies.claim_check.cipher import CorruptError
-from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES
-from agent_otel.remedies.claim_check.keys import current_owner
+from agent_otel._internal.daemon_pool import Workers, run_now, settled
+from agent_otel._internal.errors import ours
+from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, CorruptError, current_owner
 from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved, owner_segment
 from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from concurrent.futures import Future
 
-    from agent_otel.remedies.claim_check.envelope import Header
-    from agent_otel.remedies.claim_check.keys import Claims, Operation, Result
+    from agent_otel.remedies.claim_check.envelope import Claims, Header, Operation, Result
 
 _T = TypeVar("_T")
 
@@ -41,6 +35,12 @@ class Place(NamedTuple):
     execution: str
     node: str
     call: str
+
+
+#: A reference, as text or object, or the place of a result.
+What: TypeAlias = "str | Reference | Place"
+#: The owner recorded when a result was written; None means the execution of the current call.
+Caller: TypeAlias = "str | Reserved | None"
 
 
 @dataclass(frozen=True)
@@ -78,57 +78,51 @@ class ClaimReader:
         self._workers = workers
 
     def resolve(
-        self,
-        what: str | Reference | Place,
-        *,
-        caller: str | Reserved | None = None,
-        start: int | None = None,
-        end: int | None = None,
+        self, what: What, *, caller: Caller = None, start: int | None = None, end: int | None = None
     ) -> Resolved:
         """Return a result, or its bytes from ``start`` up to but not including ``end``, reading only their chunks."""
-        return self._wait(*self._reading(what, caller, start, end))
+        return run_now(self.aresolve(what, caller=caller, start=start, end=end, blocks=True))
 
     async def aresolve(
         self,
-        what: str | Reference | Place,
+        what: What,
         *,
-        caller: str | Reserved | None = None,
+        caller: Caller = None,
         start: int | None = None,
         end: int | None = None,
+        blocks: bool = False,
     ) -> Resolved:
-        """Return a result, or a part of it, as ``resolve`` does."""
-        return await self._await(*self._reading(what, caller, start, end))
-
-    def head(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
-        """Return the header of a result."""
-        return self._wait("head", lambda: self._header(_wanted(self._claims, what, caller)))
-
-    async def ahead(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> Header:
-        """Return the header of a result."""
-        return await self._await("head", lambda: self._header(_wanted(self._claims, what, caller)))
-
-    def delete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
-        """Delete a result."""
-        self._wait("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
-
-    async def adelete(self, what: str | Reference | Place, *, caller: str | Reserved | None = None) -> None:
-        """Delete a result."""
-        await self._await("delete", lambda: self._delete(_wanted(self._claims, what, caller)))
-
-    def _reading(
-        self, what: str | Reference | Place, caller: str | Reserved | None, start: int | None, end: int | None
-    ) -> tuple[Operation, Callable[[], Resolved]]:
+        """Return a result, or a part of it, as ``resolve`` does; ``blocks`` blocks the thread."""
         if start is None and end is None:
-            return "get", lambda: self._whole(_wanted(self._claims, what, caller))
-        return "range", lambda: self._part(_wanted(self._claims, what, caller), start or 0, end)
+            return await self._ask("get", lambda: self._whole(what, caller), blocks=blocks)
+        return await self._ask("range", lambda: self._part(what, caller, start or 0, end), blocks=blocks)
 
-    def _whole(self, wanted: _Wanted) -> Resolved:
+    def head(self, what: What, *, caller: Caller = None) -> Header:
+        """Return the header of a result."""
+        return run_now(self.ahead(what, caller=caller, blocks=True))
+
+    async def ahead(self, what: What, *, caller: Caller = None, blocks: bool = False) -> Header:
+        """Return the header of a result."""
+        return await self._ask("head", lambda: self._sealed_header(what, caller)[1], blocks=blocks)
+
+    def delete(self, what: What, *, caller: Caller = None) -> None:
+        """Delete a result."""
+        run_now(self.adelete(what, caller=caller, blocks=True))
+
+    async def adelete(self, what: What, *, caller: Caller = None, blocks: bool = False) -> None:
+        """Delete a result."""
+        await self._ask(
+            "delete", lambda: self._claims.store.delete(self._sealed_header(what, caller)[0].key), blocks=blocks
+        )
+
+    def _whole(self, what: What, caller: Caller) -> Resolved:
+        wanted = self._wanted(what, caller)
         header, data = self._claims.envelopes.unpack(wanted.key, self._claims.store.get(wanted.key))
         wanted.check(header)
         return Resolved(data, header)
 
-    def _part(self, wanted: _Wanted, start: int, end: int | None) -> Resolved:
-        header, block, digests = self._sealed_header(wanted)
+    def _part(self, what: What, caller: Caller, start: int, end: int | None) -> Resolved:
+        wanted, header, block, digests = self._sealed_header(what, caller)
         start = max(start, 0)
         end = max(start, header.bytes if end is None else min(end, header.bytes))
         begin, stop = header.span(start, end)
@@ -139,57 +133,50 @@ class ClaimReader:
         data = self._claims.envelopes.opened(header, block, digests, first, stored)
         return Resolved(data[start - first * CHUNK_BYTES : end - first * CHUNK_BYTES], header)
 
-    def _header(self, wanted: _Wanted) -> Header:
-        return self._sealed_header(wanted)[0]
-
-    def _sealed_header(self, wanted: _Wanted) -> tuple[Header, bytes, bytes]:
-        """Return the header, as read and as stored, and the digests of the chunks, all checked."""
+    def _sealed_header(self, what: What, caller: Caller) -> tuple[_Wanted, Header, bytes, bytes]:
+        """Return what is wanted, the header, as read and as stored, and the digests of the chunks, all checked."""
+        wanted = self._wanted(what, caller)
         store, envelopes = self._claims.store, self._claims.envelopes
         block = store.get_range(wanted.key, 0, HEADER_BYTES)
         header = envelopes.read_header(block)
-        at = header.digests_start
-        digests = store.get_range(wanted.key, at, at + header.digests_bytes) if header.digests_bytes else b""
+        at, end = header.digests
+        digests = store.get_range(wanted.key, at, end) if at < end else b""
         envelopes.check_header(wanted.key, header, block, digests)
         wanted.check(header)
-        return header, block, digests
+        return wanted, header, block, digests
 
-    def _delete(self, wanted: _Wanted) -> None:
-        self._header(wanted)
-        self._claims.store.delete(wanted.key)
-
-    def _wait(self, operation: Operation, read: Callable[[], _T]) -> _T:
-        started = time.perf_counter()
-        reading = self._begin(read)
-        with suppressed(FutureTimeoutError):
-            reading.result(self._timeout)
-        return self._concluded(operation, reading, started)
-
-    async def _await(self, operation: Operation, read: Callable[[], _T]) -> _T:
-        if not is_in_asyncio():
-            return self._wait(operation, read)
-        started = time.perf_counter()
-        reading = self._begin(read)
-        await asyncio.wait((asyncio.wrap_future(reading),), timeout=self._timeout)
-        return self._concluded(operation, reading, started)
-
-    def _begin(self, read: Callable[[], _T]) -> Future[_Answer[_T]]:
+    def _wanted(self, what: What, caller: Caller) -> _Wanted:
+        owner = current_owner() if caller is None else caller
+        if not isinstance(owner, str | Reserved) or not owner:
+            raise _DeniedError("denied")
+        if isinstance(what, Place):
+            return _Wanted(self._claims.key(*what), owner, None)
         try:
-            return self._workers.submit(lambda: _answer(read))
+            reference = Reference.parse(str(what))
+        except BadReferenceError:
+            raise _DeniedError("denied") from None
+        if not self._claims.signer.vouches(reference, owner):
+            raise _DeniedError("denied")
+        return _Wanted(reference.key, owner, reference)
+
+    async def _ask(self, operation: Operation, read: Callable[[], _T], *, blocks: bool) -> _T:
+        """Read in a worker thread, within the timeout, and report how that ended."""
+        started = time.perf_counter()
+        try:
+            reading = self._workers.submit(lambda: _answer(read))
         except ours(RuntimeError) as error:
             raise StoreError(f"the result could not be read: {said(error)}") from error
-
-    def _concluded(self, operation: Operation, reading: Future[_Answer[_T]], started: float) -> _T:
+        await settled(reading, self._timeout, blocks=blocks)
         if reading.cancel() or not reading.done():
             self._claims.report(operation, "timeout", 0, started)
             raise StoreError(f"the store did not answer within {self._timeout:g} s")
-        answer = reading.result()
-        size = len(answer.value.data) if isinstance(answer.value, Resolved) else 0
-        self._claims.report(operation, answer.result, size, started)
-        if answer.result == "error":
-            raise StoreError("the result could not be read") from answer.error
-        if answer.result != "ok":
+        result, value, failure = reading.result()
+        self._claims.report(operation, result, len(value.data) if isinstance(value, Resolved) else 0, started)
+        if result == "error":
+            raise StoreError("the result could not be read") from failure
+        if result != "ok":
             raise NotFoundError("there is no such result")
-        return answer.value  # type: ignore[return-value]  # there is one where the result is ok
+        return value  # type: ignore[return-value]  # there is one where the result is ok
 
 
 class _DeniedError(Exception):
@@ -218,37 +205,15 @@ class _Wanted:
             raise _DeniedError("corrupt")  # another result has replaced it
 
 
-def _wanted(claims: Claims, what: str | Reference | Place, caller: str | Reserved | None) -> _Wanted:
-    owner = current_owner() if caller is None else caller
-    if not isinstance(owner, str | Reserved) or not owner:
-        raise _DeniedError("denied")
-    if isinstance(what, Place):
-        return _Wanted(claims.key(*what), owner, None)
+def _answer(read: Callable[[], _T]) -> tuple[Result, _T | None, Exception | None]:
+    """Read in a worker thread, and return the outcome, the value and the failure."""
     try:
-        reference = Reference.parse(str(what))
-    except BadReferenceError:
-        raise _DeniedError("denied") from None
-    if not claims.signer.vouches(reference, owner):
-        raise _DeniedError("denied")
-    return _Wanted(reference.key, owner, reference)
-
-
-@dataclass(frozen=True)
-class _Answer(Generic[_T]):
-    result: Result
-    value: _T | None = None
-    error: Exception | None = None
-
-
-def _answer(read: Callable[[], _T]) -> _Answer[_T]:
-    """Read in a worker thread, and return the outcome."""
-    try:
-        return _Answer("ok", read())
+        return "ok", read(), None
     except _DeniedError as denied:
-        return _Answer(denied.result)
+        return denied.result, None, None
     except NotFoundError:
-        return _Answer("not_found")
+        return "not_found", None, None
     except CorruptError:
-        return _Answer("corrupt")
+        return "corrupt", None, None
     except ours(Exception) as error:
-        return _Answer("error", error=error)
+        return "error", None, error

@@ -5,27 +5,58 @@ A write returns within the budget: the result is stored, or the reason why it is
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import time
 from collections import Counter
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_otel._internal import errors, fork
-from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio
-from agent_otel.remedies.claim_check.circuit_breaker import Breaker
+from agent_otel._internal.daemon_pool import BusyError, Workers, run_now, settled
 from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
 from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from agent_otel._internal.daemon_pool import Job
-    from agent_otel.remedies.claim_check.envelope import Origin
-    from agent_otel.remedies.claim_check.keys import Claims
+    from agent_otel.remedies.claim_check.envelope import Claims, Origin
     from agent_otel.remedies.claim_check.references import Reference
+
+
+class Breaker:
+    """Circuit breaker that opens after ``failures`` failures in a row and then allows one attempt per ``seconds``.
+
+    It has no lock, which a fork could leave locked: in the worst case two threads try at the same time.
+    """
+
+    def __init__(self, failures: int = 3, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = failures
+        self._seconds = seconds
+        self._clock = clock
+        self._failures = 0
+        self._retry_at = 0.0
+
+    def allows(self) -> bool:
+        """Return True when an attempt is allowed."""
+        if self._failures < self._most:
+            return True
+        now = self._clock()
+        if now < self._retry_at:
+            return False
+        self._retry_at = now + self._seconds
+        return True
+
+    def succeeded(self) -> None:
+        """Close the circuit."""
+        self._failures = 0
+
+    def failed(self) -> None:
+        """Count a failure; the last allowed one opens the circuit."""
+        self._failures += 1
+        self._retry_at = self._clock() + self._seconds
+
 
 DAY_SECONDS = 86_400.0
 BUDGET_SECONDS = 0.25
@@ -75,24 +106,20 @@ class _RefusedError(Exception):
         self.reason = reason
 
 
+@dataclass(eq=False, slots=True)
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    __slots__ = ("breaker", "content", "content_type", "is_distinct", "key", "origin", "referred")
-
-    def __init__(
-        self, content: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
-    ) -> None:
-        self.content = content
-        self.origin = origin
-        self.content_type = content_type
-        self.is_distinct = distinct
-        #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
-        self.breaker: Breaker | None = None
-        #: A hash of the key, from the begin of the write until its outcome is known.
-        self.key: int | None = None
-        #: The digest of the result that a reference under the key was issued for before the write.
-        self.referred: str | None = None
+    content: Content | bytes | str
+    origin: Origin
+    content_type: str | None
+    is_distinct: bool
+    #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
+    breaker: Breaker | None = None
+    #: A hash of the key, from the begin of the write until its outcome is known.
+    key: int | None = None
+    #: The digest of the result that a reference under the key was issued for before the write.
+    referred: str | None = None
 
 
 class _KeysInUse:
@@ -186,38 +213,32 @@ class ClaimWriter:
 
         ``distinct`` adds a digest of the result to the origin's node, for origins that several results share.
         """
+        return run_now(self._put(data, origin, content_type, distinct=distinct, blocks=True))
+
+    async def aput(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
+        """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
+        return await self._put(data, origin, None, distinct=distinct, blocks=False)
+
+    async def _put(
+        self, data: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool, blocks: bool
+    ) -> Stored | NotStored:
         started = time.perf_counter()
         try:
             write, writing = self._begin(data, origin, content_type, distinct=distinct)
             has_waited = False
             try:
-                with errors.suppressed(FutureTimeoutError):
-                    writing.result(self._budget)
+                await settled(writing, self._budget, blocks=blocks)
                 has_waited = True
             finally:
                 is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except errors.ours(Exception) as error:
-            return self._failed(error, started)
-
-    async def aput(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
-        """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
-        if not is_in_asyncio():
-            return self.put(data, origin, distinct=distinct)
-        started = time.perf_counter()
-        try:
-            write, writing = self._begin(data, origin, None, distinct=distinct)
-            waiting = asyncio.wrap_future(writing)
-            waiting.add_done_callback(_seen)
-            has_waited = False
-            try:
-                await asyncio.wait((waiting,), timeout=self._budget)
-                has_waited = True
-            finally:
-                is_late = self._give_up(writing, write, is_awaited=has_waited)
-            return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except errors.ours(Exception) as error:
-            return self._failed(error, started)
+        except _RefusedError as refused:
+            return self._reported(NotStored(refused.reason), started)
+        except BusyError:
+            return self._reported(NotStored("timeout"), started)
+        except errors.ours(Exception):
+            errors.report_error("remedies.claim_check")
+            return NotStored("error")
 
     def _begin(
         self, data: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
@@ -229,22 +250,17 @@ class ClaimWriter:
             raise _RefusedError("too_large")
         if not self._breaker.allows():
             raise _RefusedError("open")
-        write = _Write(data, origin, content_type, distinct=distinct)
+        write = _Write(data, origin, content_type, distinct)
         return write, self._workers.submit(lambda: self._write(write))
-
-    def _failed(self, error: Exception, started: float) -> Stored | NotStored:
-        """Return the outcome of a write that was not tried, or that no thread could take."""
-        if isinstance(error, _RefusedError):
-            return self._reported(NotStored(error.reason), started)
-        if isinstance(error, BusyError):
-            return self._reported(NotStored("timeout"), started)
-        errors.report_error("remedies.claim_check")
-        return NotStored("error")
 
     def _write(self, write: _Write) -> Stored | NotStored:
         """Store a result, in a worker thread."""
-        raw, origin = _raw(write.content), write.origin
-        write.content = b""  # a hanging store keeps its own copy only
+        content, origin = write.content, write.origin
+        if isinstance(content, Content):
+            raw = content.raw()
+        else:
+            raw = raw_of(content) if isinstance(content, str) else Raw(bytes(content), BINARY, None)
+        write.content = content = b""  # a hanging store keeps its own copy only
         if not raw.is_whole or len(raw.data) > self._max_bytes:
             return NotStored("too_large")
         is_large = len(raw.data) > _QUICK_BYTES
@@ -345,15 +361,3 @@ class ClaimWriter:
         else:
             self._claims.report("put", "error" if outcome.reason == "no_owner" else outcome.reason, 0, started)
         return outcome
-
-
-def _raw(data: Content | bytes | str) -> Raw:
-    if isinstance(data, Content):
-        return data.raw()
-    return raw_of(data) if isinstance(data, str) else Raw(bytes(data), BINARY, None)
-
-
-def _seen(waiting: asyncio.Future[Stored | NotStored]) -> None:
-    """Keep asyncio from logging a failure that is reported already."""
-    if not waiting.cancelled():
-        waiting.exception()

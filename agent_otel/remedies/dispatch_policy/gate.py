@@ -5,43 +5,104 @@ A failure of the policy, of one of its functions or of this package denies the c
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
 import functools
 import inspect
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel._internal.daemon_pool import is_in_asyncio
+from agent_otel._internal.signatures import function_named
 from agent_otel.core import execution_context
 from agent_otel.core.captured_content import without
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Denial, Replacement, ToolDeniedError
 from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check.serialization import JSON, raw_of
-from agent_otel.remedies.dispatch_policy import hooks
-from agent_otel.remedies.dispatch_policy.hooks import DispatchedCall
-from agent_otel.remedies.dispatch_policy.source import mode_of
-from agent_otel.remedies.dispatch_policy.values import (
+from agent_otel.remedies.dispatch_policy.rules import (
     UnreadableError,
     are_required,
     has_forbidden,
     read_arguments,
     values_at,
 )
-from agent_otel.remedies.result_ceiling import as_text, too_large
+from agent_otel.remedies.dispatch_policy.source import mode_of
+from agent_otel.remedies.limits import as_text, too_large
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable, Iterator
 
     from agent_otel.core.dispatch import Dispatch
-    from agent_otel.core.types import Invocation, ToolReader
+    from agent_otel.core.types import Invocation, ToolCall, ToolReader
     from agent_otel.remedies.claim_check.serialization import Raw
     from agent_otel.remedies.dispatch_policy.rules import Rule, Source, ToolPolicy
     from agent_otel.remedies.dispatch_policy.source import PolicySource
 
-    #: Calls a function of the program, and returns its value.
-    Run = Callable[[Callable[[], Any]], Awaitable[Any]]
+_given: ContextVar[dict[str, Any] | None] = ContextVar("agent_otel_policy_values", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class DispatchedCall:
+    """A tool call as the functions of a policy get it; ``arguments`` are the model's, a copy.
+
+    ``attempt`` counts the attempts of the durable runtime's step from 1: a call of a second attempt may have run
+    before. ``args_hash`` is that of the span; the retry of a call has the same.
+    """
+
+    tool: str
+    arguments: dict[str, Any]
+    agent: str | None
+    workflow: str | None
+    execution: str | None
+    call_id: str | None
+    attempt: int
+    args_hash: str | None
+
+
+@contextmanager
+def policy_values(**values: object) -> Iterator[None]:
+    """Set values that a policy injects with ``{context = "name"}``, for all tool calls inside the block."""
+    token = _given.set({**(_given.get() or {}), **values})
+    try:
+        yield
+    finally:
+        _given.reset(token)
+
+
+def _function(named: str | Callable[..., Any]) -> Callable[..., Any]:
+    return function_named(named) if isinstance(named, str) else named
+
+
+async def _called(call: Callable[[], Any], *, blocks: bool) -> Any:
+    """Call a function of the program, and await its result when it is awaitable.
+
+    It may block, so that it runs in a thread. With ``blocks`` it runs here, and an awaitable in an event loop of its
+    own: in another thread where this one runs an event loop, in which a sync tool is called.
+    """
+    if not blocks:
+        value = await asyncio.to_thread(call) if is_in_asyncio() else call()
+        return await value if inspect.isawaitable(value) else value
+    value = call()
+    if not inspect.isawaitable(value):
+        return value
+
+    async def awaited() -> Any:
+        return await value
+
+    if not is_in_asyncio():
+        return asyncio.run(awaited())
+    context = contextvars.copy_context()
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(context.run, asyncio.run, awaited()).result()
+
 
 _HINTS: Final = {
     semconv.RULE_TOOLS: "The policy of this agent does not allow this tool. Do not call it again; answer without it.",
@@ -69,25 +130,20 @@ class Gate:
     def __init__(self, source: PolicySource) -> None:
         self._source = source
 
-    def check(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
+    async def check(self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool) -> Any:
         """Return LEFT_ALONE for a call that may run, else the answer in place of its result.
 
         Raises:
             ToolDeniedError: no answer can take the place of the result.
         """
-        try:
-            self._decide(record, reader, invocation, hooks.call_at_once).send(None)
-        except StopIteration as decided:  # always, because nothing is awaited that suspends
-            return _answer(record, reader, invocation, decided.value)
-
-    async def acheck(self, record: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
-        """Do the same as `check` without blocking the event loop."""
-        denial = await self._decide(record, reader, invocation, hooks.call_async)
+        denial = await self._decide(record, reader, invocation, blocks=blocks)
         put = _answer(record, reader, invocation, denial)
-        return await put if inspect.isawaitable(put) else put
+        return await put if not blocks and inspect.isawaitable(put) else put
 
-    async def _decide(self, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run) -> Denial | None:
-        """Return the denial of a call; ``run`` calls the functions of the program that its rule has.
+    async def _decide(
+        self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool
+    ) -> Denial | None:
+        """Return the denial of a call.
 
         In the mode ``monitor`` a call that the conditions deny runs, with injected arguments.
         """
@@ -95,34 +151,31 @@ class Gate:
         record.is_gated, record.injected = False, None
         try:
             if self._source.is_due:
-                await run(self._source.refresh)
+                await _called(self._source.refresh, blocks=blocks)
             policy, workflow = self._source.policy, _workflow()
             rule = _rule(policy, record, workflow)
             if not (rule.require or rule.forbid or rule.inject or rule.approve):
                 return None
-            call = _dispatched(record, _arguments(reader, invocation), workflow)
+            call = _dispatched(record, reader.call(invocation), workflow)
             try:
                 _compare(rule, call.arguments)
                 if rule.approve is not None and not record.is_asked:
-                    await _approve(rule.approve, call, run)
+                    await _approve(rule.approve, call, blocks=blocks)
             except _DeniedError as denied:
                 denial = self._denial(denied)
             if denial is None or denial.mode == semconv.MONITOR:
-                await _inject(rule, call, record, reader, invocation, run)
+                await _inject(rule, call, record, reader, invocation, blocks=blocks)
             if denial is None and reader.validated is not None and (rule.require or rule.forbid):
                 _compare_validated(rule, reader.validated, invocation)
         except _DeniedError as denied:
             return denial or self._denial(denied)
         except errors.ours(Exception):
-            return denial or self._failed()
+            errors.report_error("tool_call.policy")
+            return denial or self._denial(_DeniedError(semconv.RULE_UNREADABLE))
         return denial
 
     def _denial(self, denied: _DeniedError) -> Denial:
         return Denial(denied.rule, mode_of(self._source.policy), denied.argument)
-
-    def _failed(self) -> Denial:
-        errors.report_error("tool_call.policy")
-        return Denial(semconv.RULE_UNREADABLE, mode_of(self._source.policy))
 
     def left(
         self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation
@@ -152,8 +205,8 @@ def _rule(policy: ToolPolicy | None, record: Dispatch, workflow: str | None) -> 
     return rule
 
 
-async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
-    rule: Rule, call: DispatchedCall, record: Dispatch, reader: ToolReader, invocation: Invocation, run: Run
+async def _inject(  # noqa: PLR0913 - the call and its rule
+    rule: Rule, call: DispatchedCall, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool
 ) -> None:
     """Put the injected arguments into the call; raise _DeniedError where that is not possible."""
     first = record.charged_to if record.is_asked else None
@@ -161,7 +214,7 @@ async def _inject(  # noqa: PLR0913, PLR0917 - the call and its rule
         known = {*call.arguments, *(reader.parameters(invocation) if reader.parameters else ())}
         values = {name: value for name, value in (first.injected or {}).items() if name in known}
     else:
-        values = {name: await _value_of(name, source, call, run) for name, source in rule.inject.items()}
+        values = {name: await _value_of(name, source, call, blocks=blocks) for name, source in rule.inject.items()}
     record.injected = values
     missing = {name: value for name, value in values.items() if first is None or call.arguments.get(name) != value}
     # Frameworks show arguments in the messages of their exceptions, by `repr`.
@@ -184,12 +237,6 @@ def _workflow() -> str | None:
         return identity.workflow
     step = execution_context.current_step()
     return None if step is None else step.workflow
-
-
-def _arguments(reader: ToolReader, invocation: Invocation) -> dict[str, Any]:
-    """Return the arguments that the handler is about to get: a middleware may have changed the model's arguments."""
-    call = reader.call(invocation)
-    return _readable(None if call is None else call.arguments)
 
 
 def _readable(arguments: object) -> dict[str, Any]:
@@ -223,11 +270,12 @@ def _compare(rule: Rule, arguments: dict[str, Any]) -> None:
         raise _DeniedError(semconv.RULE_ARGUMENTS, ".".join(path)) from None
 
 
-def _dispatched(record: Dispatch, arguments: dict[str, Any], workflow: str | None) -> DispatchedCall:
+def _dispatched(record: Dispatch, call: ToolCall | None, workflow: str | None) -> DispatchedCall:
+    """Return the call with the arguments that its handler is about to get: a middleware may have changed them."""
     step = execution_context.current_step()
     return DispatchedCall(
         record.tool or record.call.name,
-        arguments,
+        _readable(None if call is None else call.arguments),
         record.agent,
         workflow,
         record.execution,
@@ -237,10 +285,10 @@ def _dispatched(record: Dispatch, arguments: dict[str, Any], workflow: str | Non
     )
 
 
-async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, run: Run) -> None:
+async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, *, blocks: bool) -> None:
     """Raise _DeniedError unless the program's function returns True."""
     try:
-        answer = await run(functools.partial(hooks.function_of(approve), call))
+        answer = await _called(functools.partial(_function(approve), call), blocks=blocks)
     except errors.ours(Exception) as error:
         _report("The approval", error)
         raise _DeniedError(semconv.RULE_APPROVE) from None
@@ -248,16 +296,16 @@ async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, run:
         raise _DeniedError(semconv.RULE_APPROVE)
 
 
-async def _value_of(name: str, source: Source, call: DispatchedCall, run: Run) -> Any:
+async def _value_of(name: str, source: Source, call: DispatchedCall, *, blocks: bool) -> Any:
     """Return an injected value; raise _DeniedError when there is none."""
     value: Any = None
     try:
         if source.kind == "env":
             value = os.environ.get(str(source.of)) or None
         elif source.kind == "context":
-            value = hooks.context_value(str(source.of))
+            value = (_given.get() or {})[str(source.of)]
         else:
-            value = await run(functools.partial(hooks.function_of(source.of), call))
+            value = await _called(functools.partial(_function(source.of), call), blocks=blocks)
     except errors.ours(Exception) as error:
         _report(f"The source of {name}", error)
     if value is None:

@@ -6,7 +6,6 @@ same one, so that their beginning stays the same for the provider's cache.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import re
@@ -18,6 +17,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
@@ -26,11 +26,10 @@ from agent_otel.messages.fields import fields, is_list, listed
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check import policy
-from agent_otel.remedies.claim_check.circuit_breaker import Breaker
 from agent_otel.remedies.claim_check.dialogue import TOOL
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import current_owner
+from agent_otel.remedies.claim_check.envelope import Origin, current_owner
 from agent_otel.remedies.claim_check.serialization import raw_of
+from agent_otel.remedies.claim_check.writer import Breaker
 from agent_otel.remedies.history import summarizer, summary_plan, turns
 from agent_otel.remedies.history.summarizer import Account, Asking
 from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity, is_mark, weigh
@@ -49,10 +48,8 @@ if TYPE_CHECKING:
     from agent_otel.core.usage import Usage
     from agent_otel.messages.base import Format
     from agent_otel.remedies.history.summary_plan import Plan, Weight
-    from agent_otel.remedies.history.turns import History, Result
+    from agent_otel.remedies.history.turns import History
     from agent_otel.settings import Settings
-
-    Keep = Callable[[str, Origin], Awaitable[str | None]]
 
 
 _MOST_CHARACTERS: Final = 32 * 1024 * 1024
@@ -194,21 +191,19 @@ class _Visit:
             return False
         return True
 
+    def run(self, send: Callable[[Invocation], Response]) -> None:
+        """Make the summary with a sync function that sends a request."""
+        run_now(self._make(self._asking().asks(send), blocks=True))
+
+    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
+        """Make the summary with an async function that sends a request."""
+        await self._make(self._asking().aasks(send), blocks=False)
+
     def _asking(self) -> Asking:
         account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
         return Asking(self._form, self._asked, account, self._summaries.seconds)
 
-    def run(self, send: Callable[[Invocation], Response]) -> None:
-        """Make the summary with a sync function that sends a request."""
-        asking = self._asking()
-        with contextlib.suppress(StopIteration):  # its end: nothing in it suspends
-            self._make(asking.asks(send), _keep).send(None)
-
-    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
-        """Make the summary with an async function that sends a request."""
-        await self._make(self._asking().aasks(send), _akeep)
-
-    async def _make(self, ask: Callable[[str], Awaitable[str]], keep: Keep) -> None:
+    async def _make(self, ask: Callable[[str], Awaitable[str]], *, blocks: bool) -> None:
         plan, now = self._plan, self._now
         if plan is None:
             return
@@ -218,21 +213,18 @@ class _Visit:
                     ask, summarizer.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
                 )
             except errors.ours(Exception) as error:  # of the model, its client, or the program's function
-                self._failed(error)
+                self._summaries.breaker.failed()
+                telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
+                reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
+                errors.warn_once(
+                    "summarizer",
+                    "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: "
+                    f"{errors.described(error)}{reason}. The next attempt is made {_PAUSE_SECONDS:.0f} s later.",
+                )
                 return
             replaced = originals(now.history, plan, now.weights)
-            is_stored = await self._store(replaced, keep)
+            is_stored = await self._store(replaced, blocks=blocks)
             self._put(plan, text, replaced, is_stored=is_stored)
-
-    def _failed(self, error: Exception) -> None:
-        self._summaries.breaker.failed()
-        telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
-        reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
-        errors.warn_once(
-            "summarizer",
-            "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS: no summary, the request goes on as it is: "
-            f"{errors.described(error)}{reason}. The next attempt is made {_PAUSE_SECONDS:.0f} s later.",
-        )
 
     def _asked(self, text: str) -> Invocation:
         """Return the request that asks the agent's own model for a summary."""
@@ -243,11 +235,12 @@ class _Visit:
             raise TypeError("the request cannot be sent apart")
         return apart(self._invocation, prompt, self._summaries.model)
 
-    async def _store(self, replaced: dict[tuple[int, int], Original], keep: Keep) -> bool:
+    async def _store(self, replaced: dict[tuple[int, int], Original], *, blocks: bool) -> bool:
         """Store the originals, which get the ids that they have there; return True when all are stored."""
-        owner, is_stored = self._owner, bool(replaced)
+        owner, is_stored, check = self._owner, bool(replaced), policy.archive()
         for place, one in replaced.items():
-            kept_as = await keep(one.text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id))
+            origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
+            kept_as = None if check is None else await check.keep_text(one.text, origin, blocks=blocks)
             replaced[place] = one._replace(id=kept_as or one.id)
             is_stored = kept_as is not None and is_stored
         return is_stored
@@ -263,11 +256,11 @@ class _Visit:
 
     def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
         """Put a new summary into the request, and keep it for later ones."""
-        digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]
-        has_tools = offers_tools(self._body) or bool(self._now.history.calls)
-        before = self._tokens()
-        summary = Summary(digest, text, in_call=has_tools, names_tool=is_stored and self._summaries.names_tool)
-        made = rendered(self._now.history, plan, FORMATS[self._form], summary, replaced)
+        history, before = self._now.history, self._tokens()
+        has_tools = any(self._body.get(name) for name in _TOOLS) or bool(history.calls)
+        names_tool = is_stored and self._summaries.names_tool
+        form = FORMATS[self._form]
+        made = rendered(history, plan, form, text, replaced, in_call=has_tools, names_tool=names_tool)
         # Places behind the earlier summary are those of the program's own messages, moved.
         moved = self._replaced - self._replacing
         opening = plan.first - self._systems
@@ -323,16 +316,6 @@ def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
 def _json_bytes(messages: Iterable[Any]) -> int:
     """Return the UTF-8 bytes of messages in a request."""
     return sum(json_size(message).bytes for message in messages)
-
-
-async def _keep(text: str, origin: Origin) -> str | None:
-    check = policy.archive()
-    return None if check is None else check.keep_text(text, origin)
-
-
-async def _akeep(text: str, origin: Origin) -> str | None:
-    check = policy.archive()
-    return None if check is None else await check.akeep_text(text, origin)
 
 
 class Kept(NamedTuple):
@@ -422,20 +405,15 @@ def originals(history: History, plan: Plan, weights: Sequence[Weight]) -> dict[t
     for result in history.results:
         place = (result.at, places[result.at])
         places[result.at] += 1
-        if plan.first <= result.at < plan.end and _is_replaced(result):
-            own = None if result.call is None else result.call.asked.id
-            call_id = identity(result.call, hash((weights[result.at].hash, place[1])), uses[own])
-            found[place] = Original(call_id, result.name or "tool", _text(result.answered.content))
+        content = result.answered.content
+        if not plan.first <= result.at < plan.end or result.name == semconv.CONTEXT_SUMMARIZE:
+            continue
+        if is_mark(text_of(content) or "") or is_placeholder(content):
+            continue
+        own = None if result.call is None else result.call.asked.id
+        call_id = identity(result.call, hash((weights[result.at].hash, place[1])), uses[own])
+        found[place] = Original(call_id, result.name or "tool", _text(content))
     return found
-
-
-def _is_replaced(result: Result) -> bool:
-    """Return True for a result that is longer than its mark and is no summary."""
-    content = result.answered.content
-    written = text_of(content) or ""
-    if result.name == semconv.CONTEXT_SUMMARIZE or is_mark(written):
-        return False
-    return not is_placeholder(content)
 
 
 def _text(content: Any) -> str:
@@ -443,71 +421,55 @@ def _text(content: Any) -> str:
     known = fields(content) if not is_list(content) else {}
     if len(known) == 1:  # Gemini's results have an envelope
         content = known.get("result", known.get("output", content))
-    return content if type(content) is str else (text_of(content) if _has_one_text(content) else None) or _json(content)
-
-
-def _has_one_text(content: Any) -> bool:
-    return is_list(content) and len(content) == 1 and text_bytes(text_of(content) or "") == weight(content).bytes
-
-
-def _json(content: Any) -> str:
+    if type(content) is str:
+        return content
+    written = (text_of(content) or "") if is_list(content) and len(content) == 1 else ""
+    if written and text_bytes(written) == weight(content).bytes:
+        return written
     return raw_of(content).text or ""
 
 
-def mark(call_id: str) -> str:
-    """Return the text in the place of a call's result."""
-    return f"{MARK}{call_id}'"
-
-
-class Summary(NamedTuple):
-    """A summary: the id of its call, its text, and its form.
+def rendered(  # noqa: PLR0913 - a summary and its form
+    history: History,
+    plan: Plan,
+    form: Format,
+    summary: str,
+    kept: Mapping[tuple[int, int], Original],
+    *,
+    in_call: bool,
+    names_tool: bool,
+) -> list[Any]:
+    """Return the messages from ``first`` to ``end`` with the summary, and calls whose results are marks.
 
     ``in_call`` is false for a request without tools, which cannot have a call: there the summary is a message of the
     model. ``names_tool`` is true when the originals can be read with a tool.
     """
-
-    id: str
-    text: str
-    in_call: bool
-    names_tool: bool
-
-
-def rendered(
-    history: History,
-    plan: Plan,
-    prompting: Format,
-    summary: Summary,
-    kept: Mapping[tuple[int, int], Original],
-) -> list[Any]:
-    """Return the messages from ``first`` to ``end`` with the summary, and calls whose results are marks."""
     lines = _lines(history, plan, kept)
     most = max(plan.summary_tokens // 2, 1)
     while lines and tokens("\n".join(lines)) > most:
         del lines[0]
-    text = "\n".join(
-        [summary.text, *([MARKED, *lines] if lines else []), *([READ] if kept and summary.names_tool else [])]
-    )
-    if summary.in_call:
-        made = prompting.pair(summary.id, semconv.CONTEXT_SUMMARIZE, text)
-        _sign(made, history)
-    else:
-        made = [prompting.statement(f"{SAID}{text}")]
-    after = [] if plan.asked is None else [history.messages[plan.asked]]
-    after += _marked(history, plan, kept)
+    text = "\n".join([summary, *([MARKED, *lines] if lines else []), *([READ] if kept and names_tool else [])])
     follows = plan.asked if plan.asked is not None else plan.fold
-    if (
-        summary.in_call
-        and follows < len(history.seen)
-        and history.seen[follows].by_user
-        and not history.seen[follows].answered
-    ):
-        made.append(prompting.statement(_VIEW_CONTINUED))
-    return [*made, *after]
-
-
-def offers_tools(body: Mapping[str, Any]) -> bool:
-    """Return True for a request that offers tools."""
-    return any(body.get(name) for name in _TOOLS)
+    if in_call:
+        digest = hashlib.sha256(summary.encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]
+        made = form.pair(digest, semconv.CONTEXT_SUMMARIZE, text)
+        # Gemini's call gets the signature that skips validation, where the history's calls are signed.
+        parts = fields(made[0]).get("parts")
+        signed = (fields(part) for message in history.messages for part in listed(fields(message).get("parts")))
+        if parts and any("thoughtSignature" in part for part in signed):
+            parts[0]["thoughtSignature"] = "skip_thought_signature_validator"
+        if follows < len(history.seen) and history.seen[follows].by_user and not history.seen[follows].answered:
+            made.append(form.statement(_VIEW_CONTINUED))
+    else:
+        made = [form.statement(f"{SAID}{text}")]
+    if plan.asked is not None:
+        made.append(history.messages[plan.asked])
+    changes = Changes()
+    for (at, place), one in kept.items():
+        if plan.fold <= at < plan.end:
+            answered = history.seen[at].answered[place]
+            changes.put(at, answered.path, _as_content(answered.content, f"{MARK}{one.id}'"))
+    return [*made, *changes.apply(history.messages)[0][plan.fold : plan.end]]
 
 
 def _lines(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original]) -> list[str]:
@@ -517,18 +479,8 @@ def _lines(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original
         written = text_of(result.answered.content) or ""
         if plan.first <= result.at < plan.fold and is_mark(written):
             lines.append(f"{written} {result.name or 'tool'}")
-    lines += [f"{mark(one.id)} {one.tool}" for (at, _), one in kept.items() if at < plan.fold]
+    lines += [f"{MARK}{one.id}' {one.tool}" for (at, _), one in kept.items() if at < plan.fold]
     return lines
-
-
-def _marked(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original]) -> list[Any]:
-    """Return the messages between ``fold`` and ``end`` with marks in the place of results."""
-    changes = Changes()
-    for (at, place), one in kept.items():
-        if plan.fold <= at < plan.end:
-            answered = history.seen[at].answered[place]
-            changes.put(at, answered.path, _as_content(answered.content, mark(one.id)))
-    return changes.apply(history.messages)[0][plan.fold : plan.end]
 
 
 def _as_content(content: Any, text: str) -> Any:
@@ -537,13 +489,3 @@ def _as_content(content: Any, text: str) -> Any:
         block = fields(content[0]) if content else {}
         return text if "type" in block or not content else [{"text": text}]
     return text if type(content) is str or content is None else replaced(content, text)
-
-
-def _sign(pair: list[Any], history: History) -> None:
-    """Give Gemini's call the signature that skips validation, where the history's calls are signed."""
-    parts = fields(pair[0]).get("parts")
-    if not parts:
-        return
-    signed = (fields(part) for message in history.messages for part in listed(fields(message).get("parts")))
-    if any("thoughtSignature" in part for part in signed):
-        parts[0]["thoughtSignature"] = "skip_thought_signature_validator"

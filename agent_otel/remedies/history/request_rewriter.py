@@ -29,12 +29,13 @@ from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import (
     ABOVE_BYTES,
     FAILURE_BYTES,
+    FREE,
+    LargeArguments,
     bounding,
     compacting,
     compacting_prompt,
+    parsed,
 )
-from agent_otel.remedies.history.argument_copies import LargeArguments
-from agent_otel.remedies.history.argument_marks import FREE, parsed
 from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import inspect
 import json
 import re
@@ -15,15 +16,25 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from agent_otel._internal import errors
-from agent_otel._internal.daemon_pool import Workers, is_in_asyncio
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal import env, errors
+from agent_otel._internal.daemon_pool import Workers, is_in_asyncio, run_now, seen
 from agent_otel.core import backpressure, model_tokens, switches
+from agent_otel.messages import formats
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import FORMATS
+from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.serialization import raw_of
+from agent_otel.remedies.claim_check.writer import Stored
+from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.summary_plan import MARKED, READ, earlier_summary, is_mark, pieces, units
+from agent_otel.remedies.history.summary_plan import MARKED, READ, earlier_summary, is_mark, opening, pieces, units
 from agent_otel.remedies.history.trimmed_line import text_of
+from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
+from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -37,7 +48,6 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.turns import History
 
     Summarizer = Callable[[str], str | Awaitable[str]]
-
 
 INSTRUCTIONS: Final = (
     "You summarise the transcript of an AI agent's work. The agent goes on from your summary alone. Keep, exactly as "
@@ -88,8 +98,9 @@ class Asking:
             own = _given
             if own is not None:
                 return await _now(_workers.submit(_muted(lambda: _called(own, text))), self._left())
-            job = _muted(lambda: self._account.send(text, lambda: send(self._request(text)), self._left()))
-            return self._answer(await _now(_workers.submit(job), self._left()))
+            left, account = self._left, self._account
+            job = _muted(lambda: run_now(account.send(text, lambda: send(self._request(text)), left(), blocks=True)))
+            return self._answer(await _now(_workers.submit(job), left()))
 
         return ask
 
@@ -99,7 +110,7 @@ class Asking:
         async def ask(text: str) -> str:
             own = _given
             if own is None:
-                sending = self._account.asend(text, lambda: send(self._request(text)), self._left())
+                sending = self._account.send(text, lambda: send(self._request(text)), self._left(), blocks=False)
                 return self._answer(await _within(sending, self._left()))
             if inspect.iscoroutinefunction(own):
                 return _text(await _within(own(text), self._left()))
@@ -157,14 +168,8 @@ async def _within(awaitable: Awaitable[_T], seconds: float) -> _T:
         return task.result()
     finally:
         if not task.done():
-            task.add_done_callback(_unread)
+            task.add_done_callback(seen)
             task.cancel()
-
-
-def _unread(task: asyncio.Future[Any]) -> None:
-    """Read the failure of a task that nothing waits for, which asyncio would log."""
-    if not task.cancelled():
-        task.exception()
 
 
 def _called(own: Summarizer, text: str) -> str:
@@ -202,7 +207,8 @@ async def summary(
     made, after = "", 0
     before = sum(map(tokens, source))
     for _ in range(_MOST_ROUNDS):
-        answers = [_encodable(await ask(chunk)).strip() for chunk in source]
+        # No request can be sent with lone surrogates.
+        answers = [(await ask(chunk)).encode("utf-8", "replace").decode().strip() for chunk in source]
         if not all(answers):
             raise NoSummaryError("an answer is empty")
         made = "\n".join(answers)
@@ -213,11 +219,6 @@ async def summary(
             return made
         source, before = pieces(answers, chunk_tokens), after
     return made[: len(made) * most_tokens // max(after, 1)]
-
-
-def _encodable(text: str) -> str:
-    """Return a text without lone surrogates, with which no request can be sent."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def instructions(most_tokens: int) -> str:
@@ -234,18 +235,13 @@ def transcript(history: History, plan: Plan) -> list[str]:
     texts = []
     for start, stop in units(history, plan.first, plan.end):
         earlier = earlier_summary(history, start, stop)
+        results = [text_of(one.content) or "" for at in range(start, stop) for one in history.seen[at].answered]
         if earlier is not None:
             texts.append(f"Summary of the work before: {_LINES.sub('', earlier).strip()}")
-        elif not _is_covered(history, start, stop):
+        elif not results or not all(map(is_mark, results)):
             lines = (json.dumps(_plain(messages[at]), ensure_ascii=False, default=str) for at in range(start, stop))
             texts.append("\n".join(lines))
     return texts
-
-
-def _is_covered(history: History, start: int, stop: int) -> bool:
-    """Return True for calls whose results are marks."""
-    contents = [answered.content for at in range(start, stop) for answered in history.seen[at].answered]
-    return bool(contents) and all(is_mark(text_of(content) or "") for content in contents)
 
 
 def _plain(value: Any) -> Any:
@@ -276,22 +272,19 @@ class Account(NamedTuple):
     totals: Totals | None
     usage: Callable[[Any], Usage | None] | None
 
-    def send(self, text: str, send: Callable[[], Response], seconds: float) -> Response:
-        """Send a request with this text; block until it may be sent. Raises TimeoutError where that is later."""
+    async def send(
+        self, text: str, send: Callable[[], Response | Awaitable[Response]], seconds: float, *, blocks: bool
+    ) -> Response:
+        """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
         with self._counted(text) as waiting:
             if waiting is not None:
-                waiting.block(seconds)
-            response = send()
-            self._answered(waiting, text, response)
-            return response
-
-    async def asend(self, text: str, send: Callable[[], Awaitable[Response]], seconds: float) -> Response:
-        """Do the same as `send` without blocking the event loop."""
-        with self._counted(text) as waiting:
+                await waiting.over(seconds, blocks=blocks)
+            sent = send()
+            response: Response = await sent if inspect.isawaitable(sent) else sent
+            used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
             if waiting is not None:
-                await waiting.suspend(seconds)
-            response = await send()
-            self._answered(waiting, text, response)
+                waiting.reservation.used(used)
+            model_tokens.spent_apart(self.totals, used)
             return response
 
     @contextlib.contextmanager
@@ -313,12 +306,6 @@ class Account(NamedTuple):
             if not is_answered and error is not None:
                 waiting.reservation.failed(error)
 
-    def _answered(self, waiting: backpressure.Waiting | None, text: str, response: Response) -> None:
-        used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
-        if waiting is not None:
-            waiting.reservation.used(used)
-        model_tokens.spent_apart(self.totals, used)
-
     def _used(self, response: Response) -> int:
         """Return the tokens of a request and its response, 0 where the provider reports none."""
         whole, items = response
@@ -328,3 +315,132 @@ class Account(NamedTuple):
             if usage is not None:
                 found = usage if found is None else found.joined(usage)
         return 0 if found is None else found.input + found.output
+
+
+CHUNK_TOKENS: Final = 8_000
+"""Tokens of a transcript in one call of the model."""
+
+_ID_DIGITS: Final = 16
+
+
+def summarize_history(  # noqa: PLR0913 - the knobs of summarising
+    messages: Sequence[Any],
+    *,
+    summarize: Callable[[str], str],
+    above_tokens: int,
+    target_tokens: int,
+    chunk_tokens: int = CHUNK_TOKENS,
+    keep_turns: int = KEEP_TURNS,
+) -> list[Any]:
+    """Return the messages with the old ones summarised, when all have more than ``above_tokens`` tokens.
+
+    ``summarize`` takes a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns
+    a shorter text. In the transcript, completed calls have marks instead of large arguments. ``summarize`` is called
+    again with its own output until that has at most ``target_tokens``, in five rounds at most. The messages before the
+    model's first and the last ``keep_turns`` turns stay unchanged, and no call is separated from its result. Tokens are
+    characters ÷ 4, or counted by the function of ``token_counter``.
+
+    When ``summarize`` raises, or returns nothing, or no less than it got, the messages come back unchanged; the failure
+    is counted and logged once. Supported are histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain;
+    any other comes back unchanged. Raises TypeError when ``messages`` is no sequence of messages.
+    """
+
+    async def ask(text: str) -> str:
+        return summarize(text)
+
+    return run_now(
+        asummarize_history(
+            messages,
+            summarize=ask,
+            above_tokens=above_tokens,
+            target_tokens=target_tokens,
+            chunk_tokens=chunk_tokens,
+            keep_turns=keep_turns,
+        )
+    )
+
+
+async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
+    messages: Sequence[Any],
+    *,
+    summarize: Callable[[str], Awaitable[str]],
+    above_tokens: int,
+    target_tokens: int,
+    chunk_tokens: int = CHUNK_TOKENS,
+    keep_turns: int = KEEP_TURNS,
+) -> list[Any]:
+    """Return the same as `summarize_history`, with ``summarize`` a coroutine function."""
+    history = turns.read(messages)
+    if sum(tokens(_written(message)) for message in messages) <= above_tokens:
+        return list(messages)
+    texts = [_written(message) for message in compact(messages)]
+    # Every call in the old part has its result there, too.
+    kept = [call.at for call in history.calls if call.turn >= history.turns - keep_turns or call.answer is None]
+    first, end = opening(history), min(kept, default=0)
+    end = next((start for start, stop in units(history, 0, len(history.seen)) if start < end < stop), end)
+    if end <= first or formats.shape_of(messages) is None:
+        return list(messages)
+    chunks = list(_chunks(history, texts, first, end, chunk_tokens))
+    try:
+        texts = [await summarize(chunk) for chunk in chunks]
+        for _ in range(_MOST_ROUNDS):
+            if tokens("\n".join(texts)) <= target_tokens:
+                break
+            texts = [await summarize(chunk) for chunk in _merged(texts, chunk_tokens)]
+        summary, old = "\n".join(texts), sum(map(tokens, chunks))
+        if not all(map(str.strip, texts)) or tokens(summary) >= old:
+            raise NoSummaryError(f"{tokens(summary)} tokens are no summary of {old}, or a part of it is empty")
+        return [*messages[:first], *_pair(messages, list(messages[first:end]), summary), *messages[end:]]
+    except errors.ours(Exception):
+        errors.report_error("remedies.summarize")
+        return list(messages)
+
+
+def _chunks(history: History, texts: list[str], first: int, end: int, chunk_tokens: int) -> Iterator[str]:
+    """Yield the old part as texts of at most ``chunk_tokens``; longer only for a single call with its result."""
+    piece, size = list[str](), 0
+    for start, stop in units(history, first, end):
+        more = sum(map(tokens, texts[start:stop]))
+        if piece and size + more > chunk_tokens:
+            yield "\n".join(piece)
+            piece, size = [], 0
+        piece += texts[start:stop]
+        size += more
+    if piece:
+        yield "\n".join(piece)
+
+
+def _merged(texts: list[str], chunk_tokens: int) -> list[str]:
+    """Return texts joined as far as they fit into a chunk."""
+    merged: list[str] = []
+    for text in texts:
+        if merged and tokens(merged[-1]) + tokens(text) <= chunk_tokens:
+            merged[-1] += "\n" + text
+        else:
+            merged.append(text)
+    return merged
+
+
+def _pair(messages: Sequence[Any], originals: list[Any], summary: str) -> list[Any]:
+    """Store the originals; return the call and the result that stand for them, and report what they remove."""
+    raw, check, name = raw_of(originals), policy.current(), semconv.CONTEXT_SUMMARIZE
+    outcome = check.keep(originals, name, name) if check is not None else None
+    if isinstance(outcome, Stored):
+        summary += f'\n[the originals are stored: {policy.GET_TOOL_RESULT}(ref="{outcome.reference}")]'
+    pair = formats.pair(messages, f"{name}_{hashlib.sha256(raw.data).hexdigest()[:_ID_DIGITS]}", name, summary)
+    with errors.reported("remedies.summarize"):
+        if env.active:
+            from agent_otel.telemetry.setup import telemetry  # noqa: PLC0415 - an inactive package sets nothing up
+
+            removed_bytes = len(raw.data) - len(raw_of(pair).data)
+            telemetry().metrics.record(semconv.CONTEXT_REMOVED, max(removed_bytes, 0), semconv.SUMMARIZE)
+            event = {semconv.REMOVED_BYTES: removed_bytes, semconv.REMOVED_MESSAGES: len(originals)}
+            add_event(trace.get_current_span(), semconv.CONTEXT_SUMMARIZE, event)
+    return pair
+
+
+def _written(message: Any) -> str:
+    """Return a message as text for the model that summarises."""
+    if isinstance(message, dict):
+        return json.dumps(message, ensure_ascii=False, default=str)
+    return raw_of(message).text or ""

@@ -13,8 +13,16 @@ from agent_otel._internal.errors import ours
 from agent_otel.measure.size import block_text, size, text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.text_references import is_reference
-from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, is_line, line, replaced, text_of, weight
+from agent_otel.remedies.history.trimmed_line import (
+    HEAD_CHARACTERS,
+    LineForm,
+    is_line,
+    is_reference,
+    line,
+    replaced,
+    text_of,
+    weight,
+)
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import CONTEXT_SUMMARIZE, TRIM
 

@@ -21,7 +21,7 @@ from agent_otel import alerts, semconv
 from agent_otel.alerts import ALERTS, RECORDINGS, Alert, Options, Recording, Thresholds
 from agent_otel.alerts import rules as rule_data
 from agent_otel.alerts.promql import in_order
-from agent_otel.remedies.claim_check import keys
+from agent_otel.remedies.claim_check import envelope
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.settings import Settings
 from tests.rows import each_row
@@ -185,7 +185,7 @@ def test_a_group_is_one_that_mimir_takes_and_reads_what_it_has_recorded() -> Non
 
 def test_results_of_the_claim_store_are_those_it_reports() -> None:
     # A result above the maximum is not stored, as configured: no failure of the store.
-    assert {"ok", "too_large", *rule_data.STORE_FAILS, *rule_data.NOT_RESOLVED} == set(typing.get_args(keys.Result))
+    assert {"ok", "too_large", *rule_data.STORE_FAILS, *rule_data.NOT_RESOLVED} == set(typing.get_args(envelope.Result))
 
 
 @_suites

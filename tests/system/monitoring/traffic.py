@@ -22,8 +22,7 @@ import agent_otel
 from agent_otel import semconv
 from agent_otel.core import handler, models
 from agent_otel.core.types import Invocation, ModelReader
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.envelope import Claims, Origin
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.stores import NotFoundError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored

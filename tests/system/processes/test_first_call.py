@@ -142,7 +142,7 @@ def test_the_registry_has_all_when_the_program_imports_its_client_after_the_firs
 
 _OWN_STORE = """
 import agent_otel
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 
 agent_otel.tool_call  # the remedies are built with it, as with a framework
 

@@ -19,7 +19,7 @@ from agent_otel.core import handler
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.wrap import wrapper_for
-from agent_otel.remedies.call_queue import CallQueue
+from agent_otel.remedies.backpressure import CallQueue
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink

@@ -14,7 +14,7 @@ import agent_otel
 from agent_otel.core import handler
 from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.measure.size import Size
-from agent_otel.remedies import result_ceiling
+from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of, size_up_to
 from tests.rows import each_row
@@ -39,12 +39,12 @@ WITHHELD = "Nothing was cut: the whole result was withheld. "
     ],
 )
 def test_the_default_hint_names_what_the_tool_has(parameters: Sequence[str], hint: str) -> None:
-    assert WITHHELD + hint == result_ceiling.too_large("search", Size(2, exact=True), 1, parameters)["hint"]
+    assert WITHHELD + hint == limits.too_large("search", Size(2, exact=True), 1, parameters)["hint"]
 
 
 @pytest.mark.shows("001.ceiling")
 def test_the_error_is_what_the_model_can_act_on() -> None:
-    found = result_ceiling.too_large("größe", Size(70_000, exact=True), 65_536, iter(["query"]))
+    found = limits.too_large("größe", Size(70_000, exact=True), 65_536, iter(["query"]))
     expected = {
         "error": "result_too_large",
         "tool": "größe",
@@ -53,11 +53,11 @@ def test_the_error_is_what_the_model_can_act_on() -> None:
         "hint": WITHHELD + "Narrow it with `query`.",
     }
     assert expected == found
-    assert expected == json.loads(result_ceiling.as_text(found))
+    assert expected == json.loads(limits.as_text(found))
 
 
 def test_of_a_result_far_above_the_limit_a_lower_bound_is_named() -> None:
-    found = result_ceiling.too_large("search", Size(20_001, exact=False), 10_000)
+    found = limits.too_large("search", Size(20_001, exact=False), 10_000)
     assert (found["at_least_bytes"], found["limit_bytes"]) == (20_001, 10_000)
     assert "size_bytes" not in found
 
@@ -93,11 +93,11 @@ def test_a_structured_result_is_read_up_to_twice_the_ceiling(
 
 
 def test_a_hint_of_the_program_wins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_ceiling, "_hints", {})
-    result_ceiling.result_hint("search", "Ask for one repository.")
-    assert result_ceiling.too_large("search", Size(2, exact=True), 1, ("cursor",))["hint"] == "Ask for one repository."
+    monkeypatch.setattr(limits, "_hints", {})
+    limits.result_hint("search", "Ask for one repository.")
+    assert limits.too_large("search", Size(2, exact=True), 1, ("cursor",))["hint"] == "Ask for one repository."
     assert (
-        result_ceiling.too_large("other", Size(2, exact=True), 1, ("cursor",))["hint"]
+        limits.too_large("other", Size(2, exact=True), 1, ("cursor",))["hint"]
         == WITHHELD + "Ask page by page with `cursor`."
     )
 

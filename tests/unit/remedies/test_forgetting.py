@@ -13,13 +13,14 @@ from key_value.aio.stores.memory import MemoryStore as AnyMemoryStore
 
 import agent_otel
 from agent_otel import remedies
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.envelope import Origin
 from agent_otel.remedies.claim_check.payload_store import open_payloads
 from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.stores.key_value import KeyValueStore
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
 from agent_otel.remedies.claim_check.writer import Stored
 from tests.environments import ROOT
 from tests.system.engines import redis, s3, starting
@@ -158,7 +159,8 @@ def test_summarised_history_is_forgotten_without_a_claim_check(set_variables: Ca
     policy._in_memory.cache_clear()
     archive = policy.archive()
     assert archive is not None
-    assert archive.keep_text("the original", Origin("alice", "alice", "summarize", "search", "call_1"))
+    origin = Origin("alice", "alice", "summarize", "search", "call_1")
+    assert run_now(archive.keep_text("the original", origin, blocks=True))
     assert remedies.forget("alice") == 1
     with pytest.raises(NotFoundError):
         archive.reader.resolve(Place("alice", "summarize", "call_1"), caller="alice")

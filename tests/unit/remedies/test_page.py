@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_otel.measure.size import Size
-from agent_otel.remedies import result_ceiling
+from agent_otel.remedies import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
 
 def test_the_error_is_the_one_that_tools_return() -> None:
     [block] = _blocks("ceiling", "json")
-    assert json.loads(block) == result_ceiling.too_large(
+    assert json.loads(block) == limits.too_large(
         "search", Size(70_001, exact=True), 65_536, ("query", "cursor", "limit")
     )
 

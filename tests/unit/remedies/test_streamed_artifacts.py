@@ -14,7 +14,6 @@ import pytest
 
 import agent_otel
 from agent_otel.remedies import artifacts, get_tool_result, streamed_artifacts
-from agent_otel.remedies.claim_check import artifact_streams
 from tests.patience import Deadline
 
 if TYPE_CHECKING:
@@ -182,7 +181,7 @@ def test_a_tool_that_yields_nothing_is_complete() -> None:
 
 
 def test_a_tool_without_end_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(artifact_streams, "MOST_ARTIFACTS", 3)
+    monkeypatch.setattr(artifacts, "MOST_ARTIFACTS", 3)
     closed = threading.Event()
 
     @streamed_artifacts

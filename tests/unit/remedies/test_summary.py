@@ -9,9 +9,9 @@ import pytest
 
 import agent_otel
 from agent_otel._internal import env
-from agent_otel.remedies import result_summaries
+from agent_otel.remedies import artifacts
+from agent_otel.remedies.artifacts import summary_of
 from agent_otel.remedies.claim_check.lean_record import LeanRecord, render
-from agent_otel.remedies.result_summaries import summary_of
 from tests.rows import each_row
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_whatever_is_summarised_has_a_shape(value: object, expected: dict[str, A
 
 
 def test_a_tool_may_have_a_summary_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(result_summaries, "_summaries", {})
+    monkeypatch.setattr(artifacts, "_summaries", {})
 
     @agent_otel.remedies.result_summary("ci")
     def summarise(value: Any) -> dict[str, Any]:

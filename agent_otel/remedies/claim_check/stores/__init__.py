@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import url2pathname
 
 from agent_otel._internal.errors import ours
-from agent_otel.remedies.claim_check.stores.base import ClaimStore, Head, NotFoundError, StoreError, TooLargeError
+from agent_otel.remedies.claim_check.stores.base import (
+    ClaimStore,
+    Head,
+    MemoryStore,
+    NotFoundError,
+    StoreError,
+    TooLargeError,
+)
+from agent_otel.remedies.claim_check.stores.services import DaprStore, ObjectStore, RedisStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,15 +43,13 @@ def open_store(url: str, timeout: float = 0.25) -> ClaimStore:
 
 
 def _memory(_: str, __: float) -> ClaimStore:
-    from agent_otel.remedies.claim_check.stores.memory import MemoryStore  # noqa: PLC0415 - one store is used, not all
-
     return MemoryStore()
 
 
 def _files(url: str, _: float) -> ClaimStore:
     if os.name == "nt":
         raise StoreError("file: needs a system where folders are opened by descriptor, as POSIX systems do")
-    from agent_otel.remedies.claim_check.stores.files import FileStore  # noqa: PLC0415 - one store is used, not all
+    from agent_otel.remedies.claim_check.stores.files import FileStore  # noqa: PLC0415 - needs a POSIX system
 
     parts = urlsplit(url)
     root = Path(url2pathname(parts.path))
@@ -52,37 +58,19 @@ def _files(url: str, _: float) -> ClaimStore:
     return FileStore(root)
 
 
-def _redis(url: str, timeout: float) -> ClaimStore:
-    from agent_otel.remedies.claim_check.stores.redis import RedisStore  # noqa: PLC0415 - one store is used, not all
-
-    return RedisStore(url, timeout)
-
-
-def _objects(url: str, timeout: float) -> ClaimStore:
-    from agent_otel.remedies.claim_check.stores.objects import ObjectStore  # noqa: PLC0415 - one store is used, not all
-
-    return ObjectStore(url, timeout)
-
-
 def _dapr(url: str, _: float) -> ClaimStore:
-    from agent_otel.remedies.claim_check.stores.dapr import DaprStore  # noqa: PLC0415 - one store is used, not all
-
     component = urlsplit(url).netloc
     if not component:
         raise StoreError("dapr: wants the name of a state store component, as in dapr://statestore")
     return DaprStore(component)
 
 
-_OPENERS: dict[str, Callable[[str, float], ClaimStore]] = {
+_OPENERS: Final[dict[str, Callable[[str, float], ClaimStore]]] = {
     "memory": _memory,
     "file": _files,
-    "redis": _redis,
-    "rediss": _redis,
-    "unix": _redis,
-    "s3": _objects,
-    "gs": _objects,
-    "az": _objects,
+    **dict.fromkeys(("redis", "rediss", "unix"), RedisStore),
+    **dict.fromkeys(("s3", "gs", "az"), ObjectStore),
     "dapr": _dapr,
 }
 #: The schemes that ``open_store`` supports.
-SCHEMES = tuple(_OPENERS)
+SCHEMES: Final = tuple(_OPENERS)

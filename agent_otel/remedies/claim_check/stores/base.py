@@ -1,14 +1,21 @@
-"""The protocol of stores and their errors."""
+"""The protocol of stores, their errors, and what several of them share; and the store in memory."""
 
 from __future__ import annotations
 
 import contextlib
 import importlib
+import json
+import math
+import secrets
 import struct
+import threading
 import time
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
+import weakref
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
-from agent_otel._internal import errors
+from agent_otel._internal import errors, fork
 from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
@@ -94,12 +101,11 @@ def library(module: str, extra: str) -> Any:
         raise StoreError(f"{module} cannot be imported: {errors.described(error)}") from error
 
 
-_FRAME = struct.Struct(">4sd")  # mark; expiry in seconds since 1970
-_MARK = b"aot1"
+# TTL header for stores without reliable expiry: a mark, and the expiry in seconds since 1970.
+_FRAME: Final = struct.Struct(">4sd")
+_MARK: Final = b"aot1"
 #: Bytes of the header.
-FRAME_BYTES = _FRAME.size
-
-# TTL header for stores without reliable expiry.
+FRAME_BYTES: Final = _FRAME.size
 
 
 def frame(ttl: float) -> bytes:
@@ -121,3 +127,223 @@ def unframe(framed: bytes) -> bytes:
     """Return the value without its header; raises as ``end``."""
     end(framed)
     return framed[FRAME_BYTES:]
+
+
+_ENTRIES: Final = 16
+#: Expired keys that one write removes at most, because the caller waits for it.
+_MOST_EXPIRED: Final = 8
+
+
+class IndexedStore(ABC):
+    """A store that cannot list its keys: index entries list the keys of a group.
+
+    These stores have no common compare-and-set operation. So a group has several entries, and each process writes to
+    one of them, chosen at random: concurrent writers rarely share an entry.
+    """
+
+    name = ""
+
+    def __init__(self) -> None:
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._listing = threading.Lock()
+        self._number = secrets.randbelow(_ENTRIES)
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key."""
+        entry = f"{group_of(key)}/index-{self._number}"
+        with self._listing:  # the index is first, so that every stored key can be found
+            listed, entry_ttl, expired = added(self._listed(entry), key, ttl)
+            self._write(entry, listed, entry_ttl)
+        for each in expired:
+            self._remove(each)
+        self._write(key, data, ttl)
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a byte range of a value."""
+        return self.get(key)[start:end]
+
+    def delete(self, key: str) -> None:
+        """Delete a key."""
+        self._remove(key)
+
+    def delete_group(self, group: str) -> int:
+        """Delete all keys of a group; return the number of values."""
+        entries = [f"{group}/index-{number}" for number in range(_ENTRIES)]
+        removed = 0
+        for key, expires_at in {key: end for entry in entries for key, end in self._listed(entry).items()}.items():
+            removed += self._remove(key, expires_at)
+        for entry in entries:
+            self._remove(entry)
+        return removed
+
+    def _listed(self, entry: str) -> dict[str, float]:
+        """Return the keys of an index entry, with their expiry in seconds since 1970, including expired keys."""
+        with contextlib.suppress(NotFoundError), translated(self.name):
+            listed: dict[str, float] = json.loads(self._entry(entry))
+            return listed
+        return {}
+
+    @abstractmethod
+    def get(self, key: str) -> bytes:
+        """Return the value of a key."""
+
+    @abstractmethod
+    def _entry(self, key: str) -> bytes:
+        """Return an index entry, even an expired one: the store may still hold the listed values."""
+
+    @abstractmethod
+    def _write(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes."""
+
+    @abstractmethod
+    def _remove(self, key: str, expires_at: float = 0.0) -> bool:
+        """Delete a key; return whether it was a value, which expires at this time by the index."""
+
+
+def added(listed: dict[str, float], key: str, ttl: float) -> tuple[bytes, float, list[str]]:
+    """Add a key to an index entry; return the entry, its TTL in seconds, and expired keys to delete."""
+    now = time.time()
+    keys = {**listed, key: now + ttl}
+    expired = [each for each, end in keys.items() if end <= now and each != key][:_MOST_EXPIRED]
+    for each in expired:
+        del keys[each]
+    return json.dumps(keys, separators=(",", ":")).encode(), max(keys.values()) - now, expired
+
+
+SWEEP_SECONDS: Final = 300.0
+"""Maximum seconds between two sweeps; with a short TTL a quarter of the shortest, at least one second."""
+
+_SHORTEST_SECONDS: Final = 1.0
+_PART_OF_TTL: Final = 4
+
+
+class Sweepable(Protocol):
+    """A store without expiry of its own."""
+
+    def sweep_if_due(self, every: float) -> None:
+        """Remove expired values, unless another process has done so within the last ``every`` seconds."""
+
+
+class Sweeper:
+    """The sweeper of all stores of a process: one thread, which a forked child starts at its first write."""
+
+    def __init__(self) -> None:
+        self._reset()
+        fork.after_fork(self._reset)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._stores: weakref.WeakSet[Sweepable] = weakref.WeakSet()
+        self._every = math.inf
+        self._changed = threading.Event()
+        self._is_running = False
+
+    def expect(self, store: Sweepable, ttl: float) -> None:
+        """Sweep a store at least as often as a value of ``ttl`` seconds needs; never raises."""
+        every = min(SWEEP_SECONDS, max(_SHORTEST_SECONDS, ttl / _PART_OF_TTL))
+        if every < self._every or store not in self._stores:
+            self._add(store, every)
+
+    @errors.guarded("remedies.sweep")
+    def _add(self, store: Sweepable, every: float) -> None:
+        with self._lock:
+            self._stores.add(store)
+            self._every = min(every, self._every)
+            if self._is_running:
+                self._changed.set()
+                return
+            threading.Thread(target=self._run, name="agent_otel-sweeper", daemon=True).start()
+            self._is_running = True
+
+    def _run(self) -> None:
+        """Sweep forever. A separate function sweeps, so that a waiting thread keeps no reference to a store."""
+        while True:
+            self._changed.clear()
+            self._sweep()
+            self._changed.wait(self._every)
+
+    def _sweep(self) -> None:
+        with self._lock:
+            stores = list(self._stores)
+        for store in stores:
+            with errors.reported("remedies.sweep"):
+                store.sweep_if_due(self._every)
+
+
+#: The sweeper of this process.
+sweeper = Sweeper()
+
+
+class MemoryStore:
+    """At most ``max_bytes`` of values in this process's memory; the least recently used value is dropped first."""
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self._max_bytes = max_bytes
+        self._values: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._bytes = 0
+        self._renew_lock()
+        fork.after_fork(self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+
+    def put(self, key: str, data: bytes, ttl: float) -> None:
+        """Store bytes under a key; TooLargeError for a value that is larger than the whole store."""
+        if len(data) > self._max_bytes:
+            raise TooLargeError(f"{len(data)} bytes are more than the {self._max_bytes} that this store holds")
+        with self._lock:
+            self._drop(key)
+            self._values[key] = (data, time.time() + ttl)
+            self._bytes += len(data)
+            while self._bytes > self._max_bytes:
+                self._drop(next(iter(self._values)))
+        sweeper.expect(self, ttl)
+
+    def get(self, key: str) -> bytes:
+        """Return the value of a key."""
+        return self._find(key)[0]
+
+    def get_range(self, key: str, start: int, end: int) -> bytes:
+        """Return a byte range of a value."""
+        return self._find(key)[0][start:end]
+
+    def head(self, key: str) -> Head:
+        """Return the size and the expiry of a value."""
+        data, expires_at = self._find(key)
+        return Head(len(data), expires_at)
+
+    def delete(self, key: str) -> None:
+        """Delete a key."""
+        with self._lock:
+            self._drop(key)
+
+    def delete_group(self, group: str) -> int:
+        """Delete all keys of a group; return the number of values."""
+        with self._lock:
+            keys = [key for key in self._values if group_of(key) == group]
+            for key in keys:
+                self._drop(key)
+        return len(keys)
+
+    def sweep_if_due(self, _: float) -> None:
+        """Remove expired values."""
+        now = time.time()
+        with self._lock:
+            for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:
+                self._drop(key)
+
+    def _find(self, key: str) -> tuple[bytes, float]:
+        with self._lock:
+            found = self._values.get(key)
+            if found is not None and time.time() < found[1]:
+                self._values.move_to_end(key)
+                return found
+            self._drop(key)
+        raise NotFoundError(key)
+
+    def _drop(self, key: str) -> None:
+        data, _ = self._values.pop(key, (b"", 0.0))
+        self._bytes -= len(data)

@@ -1,4 +1,8 @@
-"""A folder with one file per key; file names are digests, so that no key can lead out of the folder."""
+"""A folder with one file per key; file names are digests, so that no key can lead out of the folder.
+
+The store's own folders are inside a folder of the program that may hold other files. Each is opened by its descriptor
+and never through a link: files are removed from the opened folder even if its path changes meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,11 @@ import hashlib
 import os
 import re
 import secrets
+import stat
 import time
 from typing import TYPE_CHECKING, Final
 
 from agent_otel._internal.errors import ours, suppressed
-from agent_otel.remedies.claim_check.stores import folders
 from agent_otel.remedies.claim_check.stores.base import (
     FRAME_BYTES,
     Head,
@@ -20,21 +24,42 @@ from agent_otel.remedies.claim_check.stores.base import (
     end,
     frame,
     group_of,
+    sweeper,
     translated,
 )
-from agent_otel.remedies.claim_check.stores.sweeper import sweeper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
+#: The sub-folder that the store creates and owns.
+OWN: Final = "agent-otel-claims-v1"
+
+#: Folders of the system, and folders that users and programs share.
+_SYSTEM: Final = tuple(
+    """
+    /bin/ /boot/ /etc/ /lib/ /lib32/ /lib64/ /private/etc/ /proc/ /sbin/ /sys/ /usr/bin/ /usr/lib /usr/sbin/
+    """.split()  # noqa: SIM905 - as below
+)
+_SHARED: Final = frozenset(
+    """
+    / /Users /dev /dev/shm /home /media /mnt /opt /private /private/tmp /run /run/lock /run/shm /run/user /srv /tmp /usr
+    /usr/local /usr/share /var /var/cache /var/lib /var/local /var/log /var/mail /var/spool /var/tmp
+    """.split()  # noqa: SIM905 - to be read as a list of paths
+)
+
 #: Age of an unfinished file after which its writer counts as dead.
 _UNFINISHED_SECONDS: Final = 3600.0
 
+_SHARD: Final = re.compile(r"[0-9a-f]{2}", re.ASCII)
 #: Digests of the group and of the whole key; an unfinished file has a random suffix.
 _NAME: Final = re.compile(r"[0-9a-f]{32}-[0-9a-f]{64}(?P<unfinished>\.[0-9a-f]{16})?", re.ASCII)
 _STAMP: Final = "swept"
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Opening a FIFO without O_NONBLOCK waits for a writer.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileStore:
@@ -47,18 +72,26 @@ class FileStore:
     """
 
     def __init__(self, root: Path) -> None:
-        folders.refuse_shared(root)
+        path = os.path.realpath(root)
+        if path in _SHARED or f"{path}/".startswith(_SYSTEM):
+            raise StoreError(
+                "files: others use this folder too; name a sub-folder, as in file:///var/lib/agent/results"
+            )
         self._root = root
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         name = _name(key)
         with translated("files"):
-            with (
-                folders.own(self._root, make=True) as own,
-                folders.inner(own, _shard(name), make=True) as folder,
-            ):
-                _write(folder, name, frame(ttl), data)
+            with self._folder(name, make=True) as folder:
+                unfinished = _beside(name)
+                try:
+                    with os.fdopen(os.open(unfinished, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
+                        file.writelines((frame(ttl), data))
+                    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+                finally:
+                    with suppressed(FileNotFoundError):
+                        os.unlink(unfinished, dir_fd=folder)
             sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
@@ -85,10 +118,10 @@ class FileStore:
 
     def delete_group(self, group: str) -> int:
         """Delete all keys of a group, including unfinished writes; return the number of values."""
-        prefix = f"{_group_digest(group)}-"
+        prefix = f"{_digest(group)[:32]}-"
         removed = 0
         with translated("files"), suppressed(FileNotFoundError), self._folder(prefix) as folder:
-            for name in folders.names(folder):
+            for name in _names(folder):
                 form = _NAME.fullmatch(name)
                 if form is not None and name.startswith(prefix):
                     with suppressed(FileNotFoundError):  # the sweeper has just removed it
@@ -97,20 +130,20 @@ class FileStore:
 
     def sweep(self) -> int:
         """Remove expired and unfinished files, and return their number."""
-        with folders.own(self._root) as own:
-            return sum(_sweep(own, shard) for shard in folders.shards(own))
+        with _own(self._root) as own:
+            return sum(_sweep(own, shard) for shard in filter(_SHARD.fullmatch, _names(own)))
 
     def sweep_if_due(self, every: float) -> None:
         """Sweep, unless any process has done so within the last ``every`` seconds."""
         with suppressed(FileNotFoundError):
-            with folders.own(self._root) as own:
+            with _own(self._root) as own:
                 is_due = _is_sweep_due(own, every)
             if is_due:
                 self.sweep()
 
     @contextlib.contextmanager
-    def _folder(self, name: str) -> Iterator[int]:
-        with folders.own(self._root) as own, folders.inner(own, _shard(name)) as folder:
+    def _folder(self, name: str, *, make: bool = False) -> Iterator[int]:
+        with _own(self._root, make=make) as own, _inner(own, name[:2], make=make) as folder:
             yield folder
 
     @contextlib.contextmanager
@@ -119,7 +152,7 @@ class FileStore:
         with translated("files"):
             try:
                 with self._folder(name) as folder:
-                    file = os.fdopen(folders.open_file(folder, name), "rb")
+                    file = _opened(folder, name)
             except ours(FileNotFoundError):
                 raise NotFoundError(key) from None
             with file:
@@ -127,34 +160,84 @@ class FileStore:
 
 
 def _name(key: str) -> str:
-    return f"{_group_digest(group_of(key))}-{_digest(key)}"
-
-
-def _group_digest(group: str) -> str:
-    return _digest(group)[:32]
+    return f"{_digest(group_of(key))[:32]}-{_digest(key)}"
 
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _shard(name: str) -> str:
-    return name[:2]
+def _beside(name: str) -> str:
+    return f"{name}.{secrets.token_hex(8)}"
 
 
-def _write(folder: int, name: str, *parts: bytes) -> None:
-    unfinished = _beside(name)
+@contextlib.contextmanager
+def _own(given: Path, *, make: bool = False) -> Iterator[int]:
+    """Open the store's own folder in the given one; ``make`` creates both.
+
+    Raises FileNotFoundError when it is absent, StoreError when another user may write to it or replace it.
+    """
+    if make:
+        given.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _closing(os.open(given, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as parent:
+        status = os.fstat(parent)
+        if status.st_mode & stat.S_IWOTH and not (status.st_mode & stat.S_ISVTX and status.st_uid == os.geteuid()):
+            raise StoreError("files: every user may write to the folder; take that right away, or name a sub-folder")
+        with _inner(parent, OWN, make=make) as folder:
+            yield folder
+
+
+@contextlib.contextmanager
+def _inner(parent: int, name: str, *, make: bool = False) -> Iterator[int]:
+    """Open one of the store's folders inside another folder. Raises FileNotFoundError and StoreError as `_own`."""
     try:
-        with os.fdopen(folders.new_file(folder, unfinished), "wb") as file:
-            file.writelines(parts)
-        os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+        descriptor = os.open(name, _FOLDER, dir_fd=parent)
+    except ours(FileNotFoundError):
+        if not make:
+            raise
+        with suppressed(FileExistsError):  # another process has created it
+            os.mkdir(name, 0o700, dir_fd=parent)
+        descriptor = os.open(name, _FOLDER, dir_fd=parent)
+    with _closing(descriptor) as folder:
+        status = os.fstat(folder)
+        if status.st_uid != os.geteuid():
+            raise StoreError(f"files: {name} belongs to user {status.st_uid}, this process to {os.geteuid()}")
+        if status.st_mode & stat.S_IWOTH:
+            raise StoreError(f"files: every user may write to {name}; remove it, the store makes it anew")
+        if status.st_mode & stat.S_IWGRP:  # Kubernetes makes a volume group-writable at each mount
+            os.fchmod(folder, 0o700)
+        yield folder
+
+
+@contextlib.contextmanager
+def _closing(descriptor: int) -> Iterator[int]:
+    try:
+        yield descriptor
     finally:
-        with suppressed(FileNotFoundError):
-            os.unlink(unfinished, dir_fd=folder)
+        os.close(descriptor)
+
+
+def _names(folder: int) -> list[str]:
+    return os.listdir(folder)
+
+
+def _opened(folder: int, name: str) -> BinaryIO:
+    """Open a file for reading without blocking. Raises FileNotFoundError, or StoreError unless it is a regular file."""
+    file = os.open(name, _FILE, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise StoreError("files: not a regular file")
+    return os.fdopen(file, "rb")
+
+
+def _regular(folder: int, name: str) -> os.stat_result | None:
+    """Return the status of a regular file; None for anything else."""
+    status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    return status if stat.S_ISREG(status.st_mode) else None
 
 
 def _remove(folder: int, name: str) -> bool:
-    if folders.regular(folder, name) is None:
+    if _regular(folder, name) is None:
         return False
     os.unlink(name, dir_fd=folder)
     return True
@@ -164,10 +247,10 @@ def _is_sweep_due(own: int, every: float) -> bool:
     """Return True once per ``every`` seconds, across all processes."""
     now = time.time()
     try:
-        stamp = folders.regular(own, _STAMP)
+        stamp = _regular(own, _STAMP)
     except ours(FileNotFoundError):
         with suppressed(FileExistsError):
-            os.close(folders.new_file(own, _STAMP))
+            os.close(os.open(_STAMP, _NEW_FILE, 0o600, dir_fd=own))
         return True
     if stamp is not None:
         if 0 <= now - stamp.st_mtime < every:
@@ -179,20 +262,18 @@ def _is_sweep_due(own: int, every: float) -> bool:
 def _sweep(own: int, shard: str) -> int:
     """Sweep one folder; files that cannot be read or removed stay."""
     removed = 0
-    with suppressed(OSError, StoreError), folders.inner(own, shard) as folder:
-        for name in folders.names(folder):
+    with suppressed(OSError, StoreError), _inner(own, shard) as folder:
+        for name in _names(folder):
             form = _NAME.fullmatch(name)
-            if form is not None and _shard(name) == shard:
-                remove = _remove_if_left_over if form["unfinished"] else _remove_if_expired
+            if form is not None and name[:2] == shard:
                 with suppressed(OSError, StoreError):  # removed already, no regular file, or unreadable
-                    removed += remove(folder, name)
+                    if not form["unfinished"]:
+                        removed += _remove_if_expired(folder, name)
+                        continue
+                    status = _regular(folder, name)
+                    is_left_over = status is not None and time.time() - status.st_mtime >= _UNFINISHED_SECONDS
+                    removed += is_left_over and _remove(folder, name)
     return removed
-
-
-def _remove_if_left_over(folder: int, name: str) -> bool:
-    """Remove an unfinished file whose writer is dead."""
-    status = folders.regular(folder, name)
-    return status is not None and time.time() - status.st_mtime >= _UNFINISHED_SECONDS and _remove(folder, name)
 
 
 def _remove_if_expired(folder: int, name: str) -> bool:
@@ -210,12 +291,8 @@ def _remove_if_expired(folder: int, name: str) -> bool:
     return expired
 
 
-def _beside(name: str) -> str:
-    return f"{name}.{secrets.token_hex(8)}"
-
-
 def _has_expired(folder: int, name: str) -> bool:
-    with os.fdopen(folders.open_file(folder, name), "rb") as file:
+    with _opened(folder, name) as file:
         try:
             end(file.read(FRAME_BYTES))
         except NotFoundError:

@@ -18,7 +18,7 @@ from typing import Any
 from durabletask import client
 from durabletask.payload import PayloadStore
 
-from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
+from agent_otel.remedies.claim_check.payload_store import durabletask_payload_store
 from tests.contract.runtimes.programs import durabletask as program
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable

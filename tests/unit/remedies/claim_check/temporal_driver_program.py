@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 with workflow.unsafe.imports_passed_through():
-    from agent_otel.remedies.claim_check.temporal import temporal_storage_driver
+    from agent_otel.remedies.claim_check.payload_store import temporal_storage_driver
 
 SIZE = 5 * 1024 * 1024
 _ONCE: Any = {"start_to_close_timeout": timedelta(seconds=200), "retry_policy": RetryPolicy(maximum_attempts=1)}

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 
-from agent_otel.remedies.claim_check.preview import head
+from agent_otel.remedies.claim_check.serialization import head
 from tests.rows import each_row
 
 

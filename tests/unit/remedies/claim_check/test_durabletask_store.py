@@ -89,14 +89,14 @@ def test_a_process_that_is_measured_counts_what_went_through(
 
 
 def test_it_wants_a_key(environment: Callable[[str], Environment]) -> None:
-    code = "from agent_otel.remedies.claim_check.durabletask import *; durabletask_payload_store('memory:')"
+    code = "from agent_otel.remedies.claim_check.payload_store import *; durabletask_payload_store('memory:')"
     done = environment("durabletask").run(code)
     assert done.stderr.splitlines()[-1].startswith("ValueError: no key is given")
 
 
 def test_sizes_are_those_of_the_sdk_unless_they_are_given(environment: Callable[[str], Environment]) -> None:
     code = """
-        from agent_otel.remedies.claim_check.durabletask import durabletask_payload_store
+        from agent_otel.remedies.claim_check.payload_store import durabletask_payload_store
         from durabletask.payload import LargePayloadStorageOptions as Options
 
         store = durabletask_payload_store("memory:", key="the secret of this test")

@@ -16,8 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_otel.remedies.claim_check.cipher import Cipher, CorruptError
-from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, Envelopes, Origin
+from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, Cipher, CorruptError, Envelopes, Origin
 from agent_otel.remedies.claim_check.references import Reserved, Signer
 from agent_otel.remedies.claim_check.serialization import BINARY
 from tests.rows import each_row
@@ -313,7 +312,7 @@ def test_a_key_in_urls_alphabet_is_the_same_key() -> None:
 
 def test_without_cryptography_the_error_says_what_installs_it(environment: Callable[[str], Environment]) -> None:
     code = f"""
-        from agent_otel.remedies.claim_check.cipher import Cipher
+        from agent_otel.remedies.claim_check.envelope import Cipher
         try:
             Cipher({_SECRET!r})
         except Exception as error:
@@ -327,7 +326,7 @@ def test_without_cryptography_the_error_says_what_installs_it(environment: Calla
 def test_a_part_is_checked_by_itself(envelopes: Envelopes) -> None:
     data = b"".join(number.to_bytes(4, "big") for number in range(64_000))
     header, stored = _pack(envelopes, data)
-    block, digests = stored[:HEADER_BYTES], stored[header.digests_start :]
+    block, digests = stored[:HEADER_BYTES], stored[header.digests[0] :]
     begin, stop = header.span(CHUNK_BYTES, 3 * CHUNK_BYTES - 1)
     part = stored[begin:stop]
 

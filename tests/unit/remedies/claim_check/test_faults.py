@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import redis as library
 
-from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.envelope import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.references import Reference
 from agent_otel.remedies.claim_check.stores import NotFoundError, open_store

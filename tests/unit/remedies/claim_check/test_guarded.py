@@ -17,13 +17,11 @@ import pytest
 
 from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import Workers
-from agent_otel.remedies.claim_check.circuit_breaker import Breaker
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.envelope import Claims, Origin
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
-from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
+from agent_otel.remedies.claim_check.writer import Breaker, ClaimWriter, NotStored, Stored
 from tests.patience import Deadline
 from tests.system.engines import redis, starting
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
@@ -291,12 +289,12 @@ def test_nonsense_is_no_fault_of_the_store(put: Put, monkeypatch: pytest.MonkeyP
 
 _PROGRAM = """
     import os, sys, threading
-    from agent_otel.remedies.claim_check.keys import Claims
+    from agent_otel.remedies.claim_check.envelope import Claims
     from agent_otel.remedies.claim_check.envelope import Origin
     from agent_otel.remedies.claim_check.writer import ClaimWriter
     from agent_otel.remedies.claim_check.reader import ClaimReader
     from agent_otel.remedies.claim_check.stores import open_store
-    from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+    from agent_otel.remedies.claim_check.stores.base import MemoryStore
 
     origin = Origin("run-1", "run-1", "agent", "search", "call_0")
 """

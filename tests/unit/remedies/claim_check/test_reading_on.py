@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 
 import agent_otel
 from agent_otel import semconv
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import handler
 from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
 from agent_otel.remedies.claim_check.get_tool_result import Selections
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.json_path import at_path
 from tests.rows import each_row
 
@@ -130,7 +131,8 @@ def test_a_selection_of_a_summarised_result_is_that_of_its_owner_and_of_what_is_
             text = "\n".join(f"{turn} of {owner} {number}" for number in range(2_000))
             archive = policy.archive()
             assert archive is not None
-            archive.keep_answer(text, Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1"))
+            origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1")
+            run_now(archive.keep_answer(text, origin, blocks=True))
         for owner in ("alice", "bob"):
             with agent_otel.execution(owner):
                 assert "".join(read_all("call_1", lines="1-2000")) == text.replace("bob", owner)

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 import agent_otel
 from agent_otel._internal.daemon_pool import Workers
 from agent_otel.core import execution_context
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import Claims, current_owner
+from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place, Resolved
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
 from tests.rows import each_row
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging, Lying

@@ -20,14 +20,12 @@ from agent_otel._internal import daemon_pool as pools
 from agent_otel._internal.daemon_pool import BusyError, Workers
 from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import size
-from agent_otel.remedies.claim_check.circuit_breaker import Breaker
-from agent_otel.remedies.claim_check.envelope import Origin
-from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.envelope import Claims, Origin
 from agent_otel.remedies.claim_check.reader import ClaimReader
 from agent_otel.remedies.claim_check.serialization import Content, Raw, raw_of, size_up_to
 from agent_otel.remedies.claim_check.stores import StoreError
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
-from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
+from agent_otel.remedies.claim_check.writer import Breaker, ClaimWriter, NotStored, Stored
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging
 
 if TYPE_CHECKING:

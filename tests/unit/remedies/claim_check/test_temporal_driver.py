@@ -12,10 +12,10 @@ import pytest
 
 from agent_otel import remedies
 from agent_otel._internal import errors
-from agent_otel.remedies.claim_check.keys import Claims
+from agent_otel.remedies.claim_check.envelope import Claims
 from agent_otel.remedies.claim_check.payload_store import Payloads, open_payloads
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from tests.environments import ROOT
 from tests.system.engines import starting, temporal
 from tests.unit.remedies.claim_check.hostile_stores import Failing, Hanging, Lying
@@ -105,7 +105,9 @@ def test_where_the_store_fails_the_activity_fails(child: Callable[..., Any], tmp
 
 
 def test_an_sdk_without_external_storage_says_so(environment: Callable[[str], Environment]) -> None:
-    code = "from agent_otel.remedies.claim_check.temporal import *; temporal_storage_driver('memory:', key='k' * 16)"
+    code = (
+        "from agent_otel.remedies.claim_check.payload_store import *; temporal_storage_driver('memory:', key='k' * 16)"
+    )
     done = environment("temporal-1.20").run(code)
     assert done.stderr.splitlines()[-1] == "ImportError: temporalio has external storage from version 1.24 on"
 

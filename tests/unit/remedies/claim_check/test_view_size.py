@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent_otel.core.result_budget import Room
-from agent_otel.remedies.claim_check.view_size import view_bytes
+from agent_otel.remedies.claim_check.policy import view_bytes
 from tests.rows import each_row
 
 KIB = 1024

@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_otel.remedies.claim_check.envelope import Origin
+from agent_otel.remedies.claim_check.envelope import Claims, Origin
 from agent_otel.remedies.claim_check.http_app import ResultsApp, path
-from agent_otel.remedies.claim_check.keys import Claims
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
 from tests.rows import each_row
 from tests.unit.remedies.claim_check.hostile_stores import Failing

@@ -13,8 +13,8 @@ import pytest
 import agent_otel
 from agent_otel._internal import errors
 from agent_otel.remedies.dispatch_policy import source
+from agent_otel.remedies.dispatch_policy.rules import has_forbidden
 from agent_otel.remedies.dispatch_policy.source import PolicySource
-from agent_otel.remedies.dispatch_policy.values import has_forbidden
 from tests.rows import each_row
 
 if TYPE_CHECKING:

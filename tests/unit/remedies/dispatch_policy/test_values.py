@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.remedies.dispatch_policy.values import (
+from agent_otel.remedies.dispatch_policy.rules import (
     Glob,
     UnreadableError,
     are_required,

@@ -9,8 +9,7 @@ from xml.sax.saxutils import escape
 
 import pytest
 
-from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.argument_copies import LargeArguments
+from agent_otel.remedies.history.argument_compaction import LargeArguments, compact
 from agent_otel.remedies.history.request_rewriter import Views
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered

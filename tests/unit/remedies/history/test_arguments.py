@@ -13,8 +13,7 @@ from agent_otel import semconv
 from agent_otel.core.types import Denial, LimitReached
 from agent_otel.remedies import limits
 from agent_otel.remedies.dispatch_policy.gate import error_of
-from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.argument_marks import marked
+from agent_otel.remedies.history.argument_compaction import compact, marked
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 

@@ -9,7 +9,7 @@ from agent_otel.core.types import LimitReached
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.remedies import limits
 from agent_otel.remedies.history.request_rewriter import is_due
-from agent_otel.remedies.result_ceiling import as_text
+from agent_otel.remedies.limits import as_text
 from tests.rows import each_row
 
 if TYPE_CHECKING:

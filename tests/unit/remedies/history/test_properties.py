@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.argument_marks import parsed
+from agent_otel.remedies.history.argument_compaction import compact, parsed
 from agent_otel.remedies.history.request_rewriter import Views
 from agent_otel.remedies.history.trimming import deduplicate, trim
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.history import automatic_summaries, request_rewriter, summarizer, summary_plan, turns
-from agent_otel.remedies.history.automatic_summaries import Summary
 from agent_otel.remedies.history.request_rewriter import Views
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered
@@ -131,7 +130,7 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
         assert "".join(summarizer.transcript(read, plan))
         originals = automatic_summaries.originals(read, plan, weights)
         made = automatic_summaries.rendered(
-            read, plan, FORMATS[shape], Summary("d", "so far", in_call=True, names_tool=True), originals
+            read, plan, FORMATS[shape], "so far", originals, in_call=True, names_tool=True
         )
         assert "so far" in json.dumps(made)
 

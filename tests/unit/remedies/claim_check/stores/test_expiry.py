@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel.remedies.claim_check.stores import open_store
-from agent_otel.remedies.claim_check.stores.memory import MemoryStore
-from agent_otel.remedies.claim_check.stores.redis import RedisStore
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
+from agent_otel.remedies.claim_check.stores.services import RedisStore
 from tests.environments import ROOT
 from tests.patience import Deadline
 from tests.system.engines import redis, starting
@@ -134,7 +134,7 @@ def test_the_first_write_starts_a_thread_in_each_process(tmp_path: Path) -> None
 def test_a_fork_amid_sweeps_and_writes_hangs_no_child(forks: int) -> None:
     code = f"""
         import os, threading
-        from agent_otel.remedies.claim_check.stores.memory import MemoryStore
+        from agent_otel.remedies.claim_check.stores.base import MemoryStore
 
         def write():
             store = MemoryStore()

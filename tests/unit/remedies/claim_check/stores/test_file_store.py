@@ -17,8 +17,7 @@ import pytest
 
 from agent_otel.remedies.claim_check.stores import StoreError, files, open_store
 from agent_otel.remedies.claim_check.stores.base import frame
-from agent_otel.remedies.claim_check.stores.files import FileStore
-from agent_otel.remedies.claim_check.stores.folders import OWN
+from agent_otel.remedies.claim_check.stores.files import OWN, FileStore
 from tests.environments import ROOT
 from tests.unit.remedies.claim_check.stores import contract
 
@@ -114,7 +113,7 @@ def test_what_is_no_file_is_left_alone_and_hangs_nobody(tmp_path: Path) -> None:
         import os, sys
         from pathlib import Path
         from agent_otel.remedies.claim_check.stores import StoreError, files, open_store
-        from agent_otel.remedies.claim_check.stores.folders import OWN
+        from agent_otel.remedies.claim_check.stores.files import OWN
 
         given = Path({str(tmp_path)!r})
         (given / OWN).mkdir(mode=0o700)
@@ -152,7 +151,7 @@ def test_folders_that_may_not_be_read_end_no_sweep() -> None:
         import os, sys
         from pathlib import Path
         from agent_otel.remedies.claim_check.stores import files
-        from agent_otel.remedies.claim_check.stores.folders import OWN
+        from agent_otel.remedies.claim_check.stores.files import OWN
         from agent_otel.remedies.claim_check.stores.base import frame
 
         given = Path(sys.argv[1])
