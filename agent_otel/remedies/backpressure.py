@@ -313,7 +313,11 @@ def refusal(error: Any) -> Refusal | None:
     # botocore's response: in an exception, or itself
     parsed = fields(error) if is_dict(error) else fields(getattr(error, "response", None))
     metadata = fields(parsed.get("ResponseMetadata"))
-    codes = getattr(error, "status_code", None), metadata.get("HTTPStatusCode"), getattr(error, "code", None)
+    codes: tuple[Any, ...] = (
+        getattr(error, "status_code", None),
+        metadata.get("HTTPStatusCode"),
+        getattr(error, "code", None),
+    )
     status = next((int(code) for code in codes if issubclass(type(code), int)), None)
     seconds = next((found for found in _times(error, metadata) if found is not None), None)
     is_throttled = text(fields(parsed.get("Error")).get("Code")) in _THROTTLED

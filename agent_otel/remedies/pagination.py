@@ -294,7 +294,7 @@ class _Tool:
             is_taken = self._window in list(self._whole.parameters)[: len(args)]
             if kind is inspect.Parameter.POSITIONAL_ONLY or (is_taken and kind is not inspect.Parameter.KEYWORD_ONLY):
                 # The window stands before arguments that the call gives by their places.
-                call = inspect.BoundArguments(self._whole, {**bound.arguments, self._window: window})  # type: ignore[arg-type]
+                call = inspect.BoundArguments(self._whole, {**bound.arguments, self._window: window})
                 args, kwargs = call.args, call.kwargs
             else:
                 kwargs = {**kwargs, self._window: window}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -43,11 +44,11 @@ from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.execution_state import ExecutionState, Totals
     from agent_otel.core.types import Invocation, LimitReached, ModelReader, ModelRequest
-    from agent_otel.messages.base import AnsweredCall, Transcript
+    from agent_otel.messages.base import Transcript
     from agent_otel.remedies.history.turns import Result
     from agent_otel.remedies.limits import Limits
     from agent_otel.settings import Settings
@@ -63,7 +64,17 @@ class Requests:
         self._maxima = chosen.limits
         self._trims = chosen.trim_results
         self._limits = limits.current()
-        self._views = _views(chosen) if chosen.views else None
+        self._views = None
+        if chosen.views:
+            pattern = re.compile(chosen.trim_references) if chosen.trim_references else None
+            self._views = Views(
+                trim=chosen.trim_results,
+                compact=chosen.compact_arguments,
+                deduplicate=chosen.deduplicate_history,
+                keep_turns=chosen.keep_turns,
+                step_turns=chosen.trim_step_turns,
+                form=LineForm(chosen.trim_characters, chosen.trim_reference_characters, pattern),
+            )
         self._large = LargeArguments(ABOVE_BYTES) if chosen.compact_arguments else None
 
     def completed(self, arguments: object) -> None:
@@ -111,18 +122,6 @@ class Requests:
             reader.answer_only(invocation, NOTE)
 
 
-def _views(chosen: Settings) -> Views:
-    pattern = re.compile(chosen.trim_references) if chosen.trim_references else None
-    return Views(
-        trim=chosen.trim_results,
-        compact=chosen.compact_arguments,
-        deduplicate=chosen.deduplicate_history,
-        keep_turns=chosen.keep_turns,
-        step_turns=chosen.trim_step_turns,
-        form=LineForm(chosen.trim_characters, chosen.trim_reference_characters, pattern),
-    )
-
-
 # Ids of a framework's messages for the messages of a provider's format, which has none. OpenAI's chat has one message
 # for each. Anthropic, Gemini and Bedrock have the system prompt apart and the results of one turn in one message, and
 # Anthropic and Bedrock have the user's text in the same message.
@@ -134,19 +133,13 @@ def aligned(announced: Announced, count: int) -> Sequence[str | None]:
         return [own for _, own in announced]
     said = [one for one in announced if one[0] != SYSTEM]
     for joined in ((), (TOOL_RESULTS,), (TOOL_RESULTS, USER)):
-        ids = _joined(said, joined)
+        ids: list[str | None] = []  # one for each message, and for each sequence of messages of these parts
+        for is_joined, messages in groupby(said, lambda one, parts=joined: one[0] in parts):  # type: ignore[misc]
+            own: list[Any] = [each for _, each in messages]
+            ids += own if not is_joined else [None if None in own else "\n".join(own)]
         if len(ids) == count:
             return ids
     return ()
-
-
-def _joined(announced: Announced, parts: tuple[str, ...]) -> list[str | None]:
-    """Return one id for each message, and for each sequence of messages of these parts."""
-    ids: list[str | None] = []
-    for is_joined, messages in groupby(announced, lambda one: one[0] in parts):
-        own: list[Any] = [each for _, each in messages]
-        ids += own if not is_joined else [None if None in own else "\n".join(own)]
-    return ids
 
 
 NOTE: Final = (
@@ -200,8 +193,10 @@ def is_observed(message: Any) -> bool:
 def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]:
     """Yield the answers to calls above a limit in the content of a result: text, blocks, or an object around them."""
     if type(content) is str:
-        # A search for a word from the end costs a hundredth of a pattern's.
-        found = _beginning(content) if content.rfind(semconv.LIMIT_REACHED) >= 0 else None
+        # A search for a word from the end costs a hundredth of a pattern's. An answer begins the text, or is observed.
+        places = _ANSWER.finditer(content) if content.rfind(semconv.LIMIT_REACHED) >= 0 else ()
+        ends = (place.end() for place in places if not place.start() or _OBSERVED in content[: place.end()])
+        found = next(ends, None)
         try:
             content = json.JSONDecoder().raw_decode(content, found)[0] if found is not None else None
         except ours(ValueError):  # another program's text
@@ -214,14 +209,6 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
         for inner in content if is_list(content) else known.values():
             if type(inner) is str or is_list(inner) or fields(inner):
                 yield from _answers(inner, depth - 1)
-
-
-def _beginning(text: str) -> int | None:
-    """Return the place of the first answer to a call above a limit in a text: its beginning, or a line observed."""
-    for found in _ANSWER.finditer(text):
-        if not found.start() or _OBSERVED in text[: found.end()]:
-            return found.end()
-    return None
 
 
 _OWN = (GET_TOOL_RESULT, semconv.CONTEXT_SUMMARIZE)
@@ -253,7 +240,12 @@ def count_shown(out: Telemetry, counting: Limits, request: ModelRequest, message
     place = _place(request)
     shown = {} if place.execution is None else counting.shown(place.execution)
     reached, new = None, {}
-    for key, result in _keys(since):
+    times: Counter[tuple[str | None, str | None]] = Counter()
+    for result in since.results:
+        # A fingerprint: id, name, and which of the results with the same id and name it is.
+        same = result.answered.id, result.name
+        times[same] += 1
+        key = hash((*same, times[same]))
         if key in shown:
             reached = reached or shown[key]
         elif result.turn == since.turns - 1:  # this request delivers it
@@ -279,15 +271,6 @@ def _since_user(messages: Sequence[Any]) -> History | None:
     if not any(one.answered for one in seen):
         return None
     return History(messages[len(messages) - len(seen) :], seen[::-1])
-
-
-def _keys(history: History) -> Iterable[tuple[int, Result]]:
-    """Yield the results with a fingerprint of each: id, name, and which of those with the same id and name it is."""
-    times: dict[tuple[str | None, str | None], int] = {}
-    for result in history.results:
-        same = result.answered.id, result.name
-        times[same] = times.get(same, 0) + 1
-        yield hash((*same, times[same])), result
 
 
 def _place(request: ModelRequest) -> _Place:
@@ -334,14 +317,10 @@ def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Re
     if reached is not None:
         out.metrics.record(semconv.LIMITS_HIT, 1, reached.limit)
         return reached
-    _spend(counting, execution, result.answered)
-    return None
-
-
-def _spend(counting: Limits, execution: str, answered: AnsweredCall) -> None:
-    result_bytes = size(answered.content).bytes
-    text = text_of(answered.content)
+    content = result.answered.content
+    result_bytes, text = size(content).bytes, text_of(content)
     counting.spend(execution, result_bytes, limits.tokens(text) if text is not None else (result_bytes + 3) // 4)
+    return None
 
 
 # All views of a history in one pass, for requests to models; settings enable them.
