@@ -38,35 +38,39 @@ class Kind(NamedTuple):
         return value
 
 
-def _one_of(*bounds: float) -> Kind:
-    """Return the kind of a ratio that is compared with buckets: Prometheus would round any other number up to one."""
-    return Kind("ratio", _NUMBER, float, bounds.__contains__, f"one of {', '.join(f'{bound:g}' for bound in bounds)}")
+def _thresholds(*kind: Any) -> Callable[[Any, str], Any]:
+    """Return a function that makes a threshold of a kind from its default and its meaning."""
+    return lambda default, meaning: field(default=default, metadata={"kind": Kind(*kind), "meaning": meaning})
 
 
-def _bytes(text: str) -> int:
+def _one_of(*bounds: float) -> Callable[[Any, str], Any]:
+    """Return thresholds that are compared with buckets: Prometheus would round any other number up to one."""
+    expected = f"one of {', '.join(f'{bound:g}' for bound in bounds)}"
+    return _thresholds("ratio", _NUMBER, float, bounds.__contains__, expected)
+
+
+def _size(text: str) -> int:
     number, unit = re.findall(_SIZE, text)[0]
     return int(float(number) * _UNITS[unit])
 
 
-DURATION = Kind(
+_duration = _thresholds(
     "duration",
     _DURATION,
     str,
     lambda text: any(digit in text for digit in "123456789"),
     "a duration above 0 as Prometheus writes it, such as 15m, 1h30m or 1w",
 )
-WAIT = Kind("duration", _DURATION, str, bool, "a duration as Prometheus writes it, such as 10m, or 0s")
-RATIO = Kind("ratio", _NUMBER, float, lambda value: 0 < value <= 1, "a ratio above 0 and not above 1, such as 0.2")
-UTILIZATION = _one_of(*(bound for bound in UTILIZATION_BUCKETS if bound < 1))
+_wait = _thresholds("duration", _DURATION, str, bool, "a duration as Prometheus writes it, such as 10m, or 0s")
+_ratio = _thresholds(
+    "ratio", _NUMBER, float, lambda value: 0 < value <= 1, "a ratio above 0 and not above 1, such as 0.2"
+)
+_utilization = _one_of(*(bound for bound in UTILIZATION_BUCKETS if bound < 1))
 #: The buckets of daprd 1.18 below 1.
-DAPR_RATIO = _one_of(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
-FACTOR = Kind("factor", _NUMBER, float, lambda value: value > 1, "a factor above 1, such as 4")
-COUNT = Kind("count", re.compile(r"\d+"), int, lambda value: value >= 1, "a whole number from 1 up")
-BYTES = Kind("bytes", _SIZE, _bytes, lambda _: True, "a size such as 16000, 32KiB or 2MiB")
-
-
-def _threshold(kind: Kind, default: Any, meaning: str) -> Any:
-    return field(default=default, metadata={"kind": kind, "meaning": meaning})
+_dapr_ratio = _one_of(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+_factor = _thresholds("factor", _NUMBER, float, lambda value: value > 1, "a factor above 1, such as 4")
+_count = _thresholds("count", re.compile(r"\d+"), int, lambda value: value >= 1, "a whole number from 1 up")
+_bytes = _thresholds("bytes", _SIZE, _size, lambda _: True, "a size such as 16000, 32KiB or 2MiB")
 
 
 @dataclass(frozen=True)
@@ -76,115 +80,113 @@ class Thresholds:
     The name of a recorded series contains the window of its recording rule.
     """
 
-    keep_firing: str = _threshold(DURATION, "15m", "How long an alert on an event stays when its window is over.")
-    counter_memory: str = _threshold(
-        DURATION, "1h", "A counter that was not scraped for longer than this is taken for a new one that began at 0."
+    keep_firing: str = _duration("15m", "How long an alert on an event stays when its window is over.")
+    counter_memory: str = _duration(
+        "1h", "A counter that was not scraped for longer than this is taken for a new one that began at 0."
     )
 
-    large_results_window: str = _threshold(DURATION, "15m", "Large results are counted over this window.")
-    large_results_min: int = _threshold(COUNT, 1, "So many large results of a tool in the window alert.")
-    over_budget_window: str = _threshold(DURATION, "15m", "Results above their budget are counted over this window.")
-    mostly_large_window: str = _threshold(DURATION, "1h", "The share of large results is taken over this window.")
-    mostly_large_ratio: float = _threshold(RATIO, 0.5, "A larger share of large results than this alerts.")
-    mostly_large_min_results: int = _threshold(COUNT, 10, "Results of a tool in the window for its share to count.")
-    mostly_large_for: str = _threshold(WAIT, "15m", "How long the share has to be that large.")
+    large_results_window: str = _duration("15m", "Large results are counted over this window.")
+    large_results_min: int = _count(1, "So many large results of a tool in the window alert.")
+    over_budget_window: str = _duration("15m", "Results above their budget are counted over this window.")
+    mostly_large_window: str = _duration("1h", "The share of large results is taken over this window.")
+    mostly_large_ratio: float = _ratio(0.5, "A larger share of large results than this alerts.")
+    mostly_large_min_results: int = _count(10, "Results of a tool in the window for its share to count.")
+    mostly_large_for: str = _wait("15m", "How long the share has to be that large.")
 
-    truncated_window: str = _threshold(DURATION, "1h", "The share of truncated results is computed over this window.")
-    truncated_ratio: float = _threshold(RATIO, 0.5, "A larger share of truncated results alerts.")
-    truncated_min_results: int = _threshold(COUNT, 20, "Results of a tool in the window for its share to count.")
-    truncated_for: str = _threshold(WAIT, "30m", "How long the share has to be that large.")
-    first_cut_window: str = _threshold(DURATION, "15m", "Window in which a tool's first truncation alerts.")
-    first_cut_history: str = _threshold(DURATION, "1w", "A tool that was truncated in this time before does not alert.")
-    first_cut_min_results: int = _threshold(
-        COUNT, 20, "Results in that time that a tool needs to alert; with fewer, it is new."
-    )
+    truncated_window: str = _duration("1h", "The share of truncated results is computed over this window.")
+    truncated_ratio: float = _ratio(0.5, "A larger share of truncated results alerts.")
+    truncated_min_results: int = _count(20, "Results of a tool in the window for its share to count.")
+    truncated_for: str = _wait("30m", "How long the share has to be that large.")
+    first_cut_window: str = _duration("15m", "Window in which a tool's first truncation alerts.")
+    first_cut_history: str = _duration("1w", "A tool that was truncated in this time before does not alert.")
+    first_cut_min_results: int = _count(20, "Results in that time that a tool needs to alert; with fewer, it is new.")
 
-    json_cut_window: str = _threshold(DURATION, "30m", "The share of results with cut JSON is taken over this.")
-    json_cut_ratio: float = _threshold(RATIO, 0.9, "A share of results with cut JSON from here on alerts.")
-    json_cut_min_results: int = _threshold(COUNT, 3, "Results of a tool in the window for its share to count.")
-    json_cut_for: str = _threshold(WAIT, "10m", "How long the share has to be that large.")
+    json_cut_window: str = _duration("30m", "The share of results with cut JSON is taken over this.")
+    json_cut_ratio: float = _ratio(0.9, "A share of results with cut JSON from here on alerts.")
+    json_cut_min_results: int = _count(3, "Results of a tool in the window for its share to count.")
+    json_cut_for: str = _wait("10m", "How long the share has to be that large.")
 
-    answers_incomplete_window: str = _threshold(
-        DURATION, "15m", "Answers that are built on a part of a result are counted over this window."
+    answers_incomplete_window: str = _duration(
+        "15m", "Answers that are built on a part of a result are counted over this window."
     )
-    answers_incomplete_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+    answers_incomplete_min: int = _count(1, "So many of them in the window alert.")
 
-    invalid_arguments_window: str = _threshold(
-        DURATION, "30m", "The share of calls with invalid arguments is taken over this window."
+    invalid_arguments_window: str = _duration(
+        "30m", "The share of calls with invalid arguments is taken over this window."
     )
-    invalid_arguments_ratio: float = _threshold(RATIO, 0.1, "A larger share of them than this alerts, if it has risen.")
-    invalid_arguments_factor: float = _threshold(FACTOR, 2.0, "How many times its average before it has to be.")
-    invalid_arguments_history: str = _threshold(DURATION, "1d", "The time before over which that average is taken.")
-    invalid_arguments_min_calls: int = _threshold(COUNT, 10, "Calls of a tool in the window for its share to count.")
-    schema_changed_window: str = _threshold(DURATION, "15m", "Changes of definitions are counted over this window.")
-    schema_new_window: str = _threshold(DURATION, "1h", "A definition that is new alerts for so long.")
-    schema_new_history: str = _threshold(DURATION, "1w", "A definition that was used in this time before is not new.")
-    schema_changed_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+    invalid_arguments_ratio: float = _ratio(0.1, "A larger share of them than this alerts, if it has risen.")
+    invalid_arguments_factor: float = _factor(2.0, "How many times its average before it has to be.")
+    invalid_arguments_history: str = _duration("1d", "The time before over which that average is taken.")
+    invalid_arguments_min_calls: int = _count(10, "Calls of a tool in the window for its share to count.")
+    schema_changed_window: str = _duration("15m", "Changes of definitions are counted over this window.")
+    schema_new_window: str = _duration("1h", "A definition that is new alerts for so long.")
+    schema_new_history: str = _duration("1w", "A definition that was used in this time before is not new.")
+    schema_changed_min: int = _count(1, "So many of them in the window alert.")
 
-    p95_window: str = _threshold(DURATION, "1h", "The 95th percentile of result sizes is taken over this window.")
-    grown_factor: float = _threshold(FACTOR, 4.0, "How many times the earlier 95th percentile alerts.")
-    grown_min_bytes: int = _threshold(BYTES, 16_000, "A 95th percentile below this is no matter how much it grew.")
-    grown_min_results: int = _threshold(COUNT, 20, "Results of a tool in the window for its percentile to count.")
-    grown_baseline_window: str = _threshold(
-        DURATION, "1d", "The highest 95th percentile in a window of this length is what it is compared with."
+    p95_window: str = _duration("1h", "The 95th percentile of result sizes is taken over this window.")
+    grown_factor: float = _factor(4.0, "How many times the earlier 95th percentile alerts.")
+    grown_min_bytes: int = _bytes(16_000, "A 95th percentile below this is no matter how much it grew.")
+    grown_min_results: int = _count(20, "Results of a tool in the window for its percentile to count.")
+    grown_baseline_window: str = _duration(
+        "1d", "The highest 95th percentile in a window of this length is what it is compared with."
     )
-    grown_baseline_offset: str = _threshold(
-        DURATION, "6d12h", "How long ago that window ends; with 1d and 6d12h it lies around the same hour last week."
+    grown_baseline_offset: str = _duration(
+        "6d12h", "How long ago that window ends; with 1d and 6d12h it lies around the same hour last week."
     )
-    grown_yesterday_offset: str = _threshold(
-        DURATION, "12h", "Without results last week, how long ago the window ends; 12h lies around yesterday's hour."
+    grown_yesterday_offset: str = _duration(
+        "12h", "Without results last week, how long ago the window ends; 12h lies around yesterday's hour."
     )
-    grown_first_window: str = _threshold(
-        DURATION, "10h", "Without results yesterday, the highest 95th percentile in a window of this length counts."
+    grown_first_window: str = _duration(
+        "10h", "Without results yesterday, the highest 95th percentile in a window of this length counts."
     )
-    grown_first_offset: str = _threshold(DURATION, "2h", "How long ago that window ends.")
-    grown_for: str = _threshold(WAIT, "15m", "How long the 95th percentile has to be that large.")
+    grown_first_offset: str = _duration("2h", "How long ago that window ends.")
+    grown_for: str = _wait("15m", "How long the 95th percentile has to be that large.")
 
-    errors_window: str = _threshold(DURATION, "30m", "The share of failed tool calls is taken over this window.")
-    errors_ratio: float = _threshold(RATIO, 0.2, "A larger share of failed calls than this alerts.")
-    errors_min_calls: int = _threshold(COUNT, 20, "Calls of a tool in the window for its share to count.")
-    errors_for: str = _threshold(WAIT, "10m", "How long the share has to be that large.")
+    errors_window: str = _duration("30m", "The share of failed tool calls is taken over this window.")
+    errors_ratio: float = _ratio(0.2, "A larger share of failed calls than this alerts.")
+    errors_min_calls: int = _count(20, "Calls of a tool in the window for its share to count.")
+    errors_for: str = _wait("10m", "How long the share has to be that large.")
 
-    payload_window: str = _threshold(DURATION, "15m", "The fullest payload is looked for in this window.")
-    payload_near_ratio: float = _threshold(
-        UTILIZATION, 0.8, "A payload above this share of its cap alerts, if AGENT_OTEL_PAYLOAD_NEAR_RATIO is no more."
+    payload_window: str = _duration("15m", "The fullest payload is looked for in this window.")
+    payload_near_ratio: float = _utilization(
+        0.8, "A payload above this share of its cap alerts, if AGENT_OTEL_PAYLOAD_NEAR_RATIO is no more."
     )
-    payload_over_window: str = _threshold(DURATION, "15m", "Payloads over their cap or refused are counted over this.")
-    few_turns_window: str = _threshold(DURATION, "15m", "Executions with few turns left are counted over this window.")
-    growth_window: str = _threshold(DURATION, "1h", "The growth per turn is averaged over this window.")
-    stuck_retries_window: str = _threshold(DURATION, "15m", "Retries that cannot succeed are counted over this window.")
-    dapr_window: str = _threshold(DURATION, "15m", "The fullest dispatch of daprd is looked for in this window.")
-    dapr_ratio: float = _threshold(
-        DAPR_RATIO, 0.9, "A dispatch above this share of daprd's limit alerts; daprd stalls it above 0.95."
+    payload_over_window: str = _duration("15m", "Payloads over their cap or refused are counted over this.")
+    few_turns_window: str = _duration("15m", "Executions with few turns left are counted over this window.")
+    growth_window: str = _duration("1h", "The growth per turn is averaged over this window.")
+    stuck_retries_window: str = _duration("15m", "Retries that cannot succeed are counted over this window.")
+    dapr_window: str = _duration("15m", "The fullest dispatch of daprd is looked for in this window.")
+    dapr_ratio: float = _dapr_ratio(
+        0.9, "A dispatch above this share of daprd's limit alerts; daprd stalls it above 0.95."
     )
 
-    history_lost_window: str = _threshold(DURATION, "15m", "Requests without history are counted over this window.")
-    history_lost_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    task_dropped_window: str = _threshold(DURATION, "15m", "Conversations without their task are counted over this.")
-    task_dropped_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    context_near_window: str = _threshold(DURATION, "15m", "Requests near the context window are counted over this.")
-    context_near_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    context_rejected_window: str = _threshold(DURATION, "15m", "Requests that are too long are counted over this.")
-    context_rejected_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    limit_hit_window: str = _threshold(DURATION, "15m", "Calls skipped at a limit are counted over this window.")
-    limit_hit_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    denied_window: str = _threshold(DURATION, "15m", "Calls that the policy denies are counted over this window.")
-    denied_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
-    claim_check_window: str = _threshold(DURATION, "15m", "Operations on the claim store are counted over this window.")
-    claim_check_min_errors: int = _threshold(COUNT, 3, "So many failed operations in the window alert,")
-    claim_check_errors_ratio: float = _threshold(RATIO, 0.1, "if they are a larger share of all operations than this.")
-    claim_check_for: str = _threshold(WAIT, "5m", "How long that has to be so.")
-    unresolved_window: str = _threshold(DURATION, "15m", "References without a stored result are counted over this.")
-    unresolved_min: int = _threshold(COUNT, 1, "So many of them in the window alert.")
+    history_lost_window: str = _duration("15m", "Requests without history are counted over this window.")
+    history_lost_min: int = _count(1, "So many of them in the window alert.")
+    task_dropped_window: str = _duration("15m", "Conversations without their task are counted over this.")
+    task_dropped_min: int = _count(1, "So many of them in the window alert.")
+    context_near_window: str = _duration("15m", "Requests near the context window are counted over this.")
+    context_near_min: int = _count(1, "So many of them in the window alert.")
+    context_rejected_window: str = _duration("15m", "Requests that are too long are counted over this.")
+    context_rejected_min: int = _count(1, "So many of them in the window alert.")
+    limit_hit_window: str = _duration("15m", "Calls skipped at a limit are counted over this window.")
+    limit_hit_min: int = _count(1, "So many of them in the window alert.")
+    denied_window: str = _duration("15m", "Calls that the policy denies are counted over this window.")
+    denied_min: int = _count(1, "So many of them in the window alert.")
+    claim_check_window: str = _duration("15m", "Operations on the claim store are counted over this window.")
+    claim_check_min_errors: int = _count(3, "So many failed operations in the window alert,")
+    claim_check_errors_ratio: float = _ratio(0.1, "if they are a larger share of all operations than this.")
+    claim_check_for: str = _wait("5m", "How long that has to be so.")
+    unresolved_window: str = _duration("15m", "References without a stored result are counted over this.")
+    unresolved_min: int = _count(1, "So many of them in the window alert.")
 
-    gone_steady_window: str = _threshold(
-        DURATION, "1h", "A job that has reported for so long without a break is expected to go on."
+    gone_steady_window: str = _duration(
+        "1h", "A job that has reported for so long without a break is expected to go on."
     )
-    gone_memory: str = _threshold(DURATION, "1w", "For so long its silence alerts, unless it reports again.")
-    gone_for: str = _threshold(WAIT, "10m", "How long the telemetry has to be gone.")
-    self_errors_window: str = _threshold(DURATION, "1h", "Failures of agent_otel itself are counted over this window.")
-    self_errors_min: int = _threshold(COUNT, 5, "So many of them in one place in the window alert.")
-    unmatched_window: str = _threshold(DURATION, "15m", "A framework that is not instrumented alerts for so long.")
+    gone_memory: str = _duration("1w", "For so long its silence alerts, unless it reports again.")
+    gone_for: str = _wait("10m", "How long the telemetry has to be gone.")
+    self_errors_window: str = _duration("1h", "Failures of agent_otel itself are counted over this window.")
+    self_errors_min: int = _count(5, "So many of them in one place in the window alert.")
+    unmatched_window: str = _duration("15m", "A framework that is not instrumented alerts for so long.")
 
     @classmethod
     def parse(cls, values: Mapping[str, object]) -> Thresholds:

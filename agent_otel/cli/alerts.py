@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import functools
-import json
 import re
 from collections import Counter
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
     _Rule = Mapping[str, Any]
+    #: The name of a rule, a metric or an alert, its state, and what is known of it.
+    _Found = dict[str, Any]
 
 #: Format -> the name of its file.
 _FILES: Final = {
@@ -239,47 +240,51 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     seconds, sent = prometheus.seconds_since(since), prometheus.sent(headers)
     shipped = [rule for group in rendering.groups() for rule in group["rules"]]
     with closing(Prometheus(url, sent)) as store, closing(Prometheus(rules_url or url, sent)) as ruler:
-        report = _checked(store, ruler, shipped, seconds)
+        store.check()
+        server, version = store.version()
+        loaded = ruler.rules()
+        rules = _rules_found(ruler, shipped, loaded)
+        metrics, problems = _metrics_found(store, seconds)
+    problems = [*_problems_of_rules(rules, server), *problems]
+    firing = _firing(shipped, loaded)
     if as_json:
-        click.echo(json.dumps(report.as_json(), indent=2))
+        found = {"rules": rules, "metrics": metrics, "alerts": firing, "problems": problems}
+        console.as_json({"ok": not problems, "server": server, "version": version, "url": store.url, **found})
     else:
-        _show(report)
-    if report.problems:
+        console.say(f"{server} {version}".rstrip() + f" at {store.url}\n")
+        console.table(("state", "rule", ""), [(rule["state"], rule["name"], rule["detail"]) for rule in rules])
+        console.say("")
+        _show_metrics(metrics)
+        console.say("")
+        _show_firing(firing)
+        for problem in problems:
+            console.say(f"Problem: {problem}", style="bold red")
+    if problems:
         raise click.exceptions.Exit(1)
 
 
-def _show(report: Report) -> None:
-    console.say(f"{report.server} {report.version}".rstrip() + f" at {report.url}\n")
-    console.table(("state", "rule", ""), [(rule.state, rule.name, rule.detail) for rule in report.rules])
-    console.say("")
-    for group in dict.fromkeys(metric.group for metric in report.metrics):
-        _show_metrics(report, group)
-    console.say("")
-    firing = [
-        (alert.state, alert.name, ", ".join(f"{key}={value}" for key, value in alert.labels.items()), alert.since)
-        for alert in report.alerts
-    ]
-    if firing:
-        console.table(("alert", "name", "labels", "since"), firing)
-    else:
+def _show_metrics(found: list[_Found]) -> None:
+    for group in dict.fromkeys(metric["group"] for metric in found):
+        metrics = [metric for metric in found if metric["group"] == group]
+        present = sum(metric["state"] == PRESENT for metric in metrics)
+        unseen = [metric["name"] for metric in metrics if metric["state"] == MISSING]
+        if len(unseen) == len(metrics):
+            console.say(f"Metrics, {group}: none of {len(metrics)}; {metrics[0]['detail']}")
+            continue
+        rest = f"; not seen: {', '.join(unseen)}" if unseen else ""
+        console.say(f"Metrics, {group}: {present} of {len(metrics)}{rest}")
+        for metric in metrics:
+            if metric["state"] in {WRONG_LABELS, NO_BUCKETS}:
+                console.say(f"  {metric['name']}: {metric['detail']}")
+
+
+def _show_firing(alerts: list[_Found]) -> None:
+    if not alerts:
         console.say("No alert of agent_otel is pending or firing.")
-    for problem in report.problems:
-        console.say(f"Problem: {problem}", style="bold red")
-
-
-def _show_metrics(report: Report, group: str) -> None:
-    metrics = [metric for metric in report.metrics if metric.group == group]
-    present = sum(metric.state == PRESENT for metric in metrics)
-    unseen = [metric.name for metric in metrics if metric.state == MISSING]
-    if len(unseen) == len(metrics):
-        console.say(f"Metrics, {group}: none of {len(metrics)}; {metrics[0].detail}")
         return
-    console.say(
-        f"Metrics, {group}: {present} of {len(metrics)}" + (f"; not seen: {', '.join(unseen)}" if unseen else "")
-    )
-    for metric in metrics:
-        if metric.state in {WRONG_LABELS, NO_BUCKETS}:
-            console.say(f"  {metric.name}: {metric.detail}")
+    labels = [", ".join(f"{key}={value}" for key, value in alert["labels"].items()) for alert in alerts]
+    rows = [(alert["state"], alert["name"], own, alert["since"]) for alert, own in zip(alerts, labels, strict=True)]
+    console.table(("alert", "name", "labels", "since"), rows)
 
 
 # --- whether a Prometheus has the rules and metrics in the shipped form ---------------------------------------------
@@ -311,84 +316,45 @@ _MAY_BE_EMPTY: Final = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class RuleFound:
-    """The state of one shipped rule in the ruler."""
-
-    name: str
-    state: str
-    detail: str = ""
+def _found(name: str, state: str, detail: str = "") -> _Found:
+    return {"name": name, "state": state, "detail": detail}
 
 
-@dataclass(frozen=True)
-class MetricFound:
-    """The state of one of this package's metrics in the store."""
-
-    name: str
-    state: str
-    group: str
-    detail: str = ""
-
-
-@dataclass(frozen=True)
-class Alert:
-    """A pending or firing alert of this package."""
-
-    name: str
-    state: str
-    labels: dict[str, str]
-    since: str
-    summary: str
-
-
-@dataclass
-class Report:
-    """The result of a check; ``problems`` lists what does not work."""
-
-    server: str
-    version: str
-    url: str
-    rules: list[RuleFound] = field(default_factory=list)
-    metrics: list[MetricFound] = field(default_factory=list)
-    alerts: list[Alert] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the report as a dictionary for JSON."""
-        return {"ok": not self.problems, **asdict(self)}
-
-
-def _checked(store: Prometheus, ruler: Prometheus, shipped: Sequence[_Rule], seconds: float) -> Report:
-    """Query a store for metrics of the last ``seconds`` and a ruler for the shipped rules; often both are one server.
-
-    A shipped rule is a dictionary as in a rule file.
-    """
-    store.check()
-    name, version = store.version()
-    report = Report(name, version, store.url)
-    _check_rules(report, ruler, shipped)
-    _check_metrics(report, store, seconds)
-    return report
-
-
-def _check_rules(report: Report, ruler: Prometheus, shipped: Sequence[_Rule]) -> None:
-    loaded = ruler.rules()
+def _rules_found(ruler: Prometheus, shipped: Sequence[_Rule], loaded: Sequence[_Rule]) -> list[_Found]:
+    """Return the states of the shipped rules, which are as in a rule file, in the ruler."""
     wanted = Counter(map(_identity, shipped))
-    for rule in shipped:
-        named = [one for one in loaded if (one.get("name"), one.get("type") == "alerting") == _identity(rule)]
-        report.rules.append(_rule_found(ruler, rule, named, times=wanted[_identity(rule)]))
-    states = Counter(found.state for found in report.rules)
-    if shipped and states[MISSING] == len(shipped):
+    named: dict[tuple[str, bool], list[_Rule]] = {identity: [] for identity in wanted}
+    for rule in loaded:
+        named.get((str(rule.get("name")), rule.get("type") == "alerting"), []).append(rule)
+    return [_rule_found(ruler, rule, named[_identity(rule)], times=wanted[_identity(rule)]) for rule in shipped]
+
+
+def _problems_of_rules(rules: list[_Found], server: str) -> list[str]:
+    states, problems = Counter(found["state"] for found in rules), []
+    if rules and states[MISSING] == len(rules):
         of_vmalert = ": VictoriaMetrics has none of its own, give vmalert's address as --rules-url"
-        where = of_vmalert if report.server.startswith("Vict") else ""
-        report.problems.append(f"none of the {len(shipped)} rules is loaded{where}")
+        problems.append(f"none of the {len(rules)} rules is loaded" + of_vmalert * server.startswith("Vict"))
     elif states[MISSING]:
-        report.problems.append(f"{states[MISSING]} of the {len(shipped)} rules are not loaded")
+        problems.append(f"{states[MISSING]} of the {len(rules)} rules are not loaded")
     if states[FAILING]:
-        report.problems.append(f"{states[FAILING]} rules fail when they are evaluated")
-    names = {rule["alert"] for rule in shipped if "alert" in rule}
-    report.alerts += [
-        _alert(one, alert) for one in loaded if one.get("name") in names for alert in one.get("alerts") or []
+        problems.append(f"{states[FAILING]} rules fail when they are evaluated")
+    return problems
+
+
+def _firing(shipped: Sequence[_Rule], loaded: Sequence[_Rule]) -> list[_Found]:
+    """Return the pending and firing alerts of this package."""
+    names = {rule.get("alert") for rule in shipped} - {None}
+    return [
+        {
+            "name": str(rule["name"]),
+            "state": str(alert.get("state") or ""),
+            "labels": {key: str(value) for key, value in (alert.get("labels") or {}).items() if key != "alertname"},
+            "since": str(alert.get("activeAt") or ""),
+            "summary": str((alert.get("annotations") or {}).get("summary") or ""),
+        }
+        for rule in loaded
+        if rule.get("name") in names
+        for alert in rule.get("alerts") or []
     ]
 
 
@@ -397,19 +363,19 @@ def _identity(rule: _Rule) -> tuple[str, bool]:
     return rule.get("alert") or rule["record"], "alert" in rule
 
 
-def _rule_found(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], *, times: int) -> RuleFound:
+def _rule_found(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], *, times: int) -> _Found:
     name, _ = _identity(rule)
     if not named:
-        return RuleFound(name, MISSING)
+        return _found(name, MISSING)
     failing = [str(one.get("lastError") or "") for one in named if one.get("health") == "err"]
     if failing:
-        return RuleFound(name, FAILING, failing[0][:300])
+        return _found(name, FAILING, failing[0][:300])
     apart = [_differences(ruler, rule, one) for one in named]
     if all(apart):
-        return RuleFound(name, CHANGED, min(apart, key=len))
+        return _found(name, CHANGED, min(apart, key=len))
     more = f"loaded {len(named)} times" if len(named) > times else ""
     waits = "not evaluated yet" if any(one.get("health") == "unknown" for one in named) else ""
-    return RuleFound(name, OK, ", ".join(text for text in (more, waits) if text))
+    return _found(name, OK, ", ".join(text for text in (more, waits) if text))
 
 
 def _differences(ruler: Prometheus, rule: _Rule, loaded: _Rule) -> str:
@@ -439,51 +405,46 @@ def _squeezed(expression: str) -> str:
     return "".join(part for part in parts if not part.isspace() and not part.startswith("#"))
 
 
-def _alert(rule: _Rule, alert: _Rule) -> Alert:
-    labels = {key: str(value) for key, value in (alert.get("labels") or {}).items() if key != "alertname"}
-    summary = str((alert.get("annotations") or {}).get("summary") or "")
-    return Alert(str(rule["name"]), str(alert.get("state") or ""), labels, str(alert.get("activeAt") or ""), summary)
-
-
-def _check_metrics(report: Report, store: Prometheus, seconds: float) -> None:
+def _metrics_found(store: Prometheus, seconds: float) -> tuple[list[_Found], list[str]]:
+    """Return the states of this package's metrics of the last ``seconds`` in the store, and what does not work."""
     first = sorted({metric.name.split(".")[0] for metric in semconv.METRICS.values()})
     names = store.names(METRIC_NAMES, f'{{__name__=~"({"|".join(first)})[._].+"}}', seconds)
     untranslated = sorted(name for name in names if name.startswith(tuple(semconv.METRICS)))
-    report.metrics += [_metric_found(store, metric, names, seconds) for metric in semconv.METRICS.values()]
-    wrong, native = (
-        [found for found in report.metrics if found.state == state] for state in (WRONG_LABELS, NO_BUCKETS)
-    )
+    metrics = [_metric_found(store, metric, names, seconds) for metric in semconv.METRICS.values()]
+    wrong, native = ([found for found in metrics if found["state"] == state] for state in (WRONG_LABELS, NO_BUCKETS))
+    problems = []
     if untranslated:
-        report.problems.append(
+        problems.append(
             f"{len(untranslated)} metrics came by OTLP with dots in their names, such as {untranslated[0]}; dashboards "
             "and rules want underscores and units: translation_strategy UnderscoreEscapingWithSuffixes of Prometheus, "
             "-opentelemetry.usePrometheusNaming of VictoriaMetrics"
         )
-    elif not any(found.state != MISSING for found in report.metrics):
-        report.problems.append("there is no metric of agent_otel: is the agent scraped, and has it called a tool?")
+    elif all(found["state"] == MISSING for found in metrics):
+        problems.append("there is no metric of agent_otel: is the agent scraped, and has it called a tool?")
     if wrong:
-        example = f"{wrong[0].name} has {wrong[0].detail}"
-        report.problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
+        example = f"{wrong[0]['name']} has {wrong[0]['detail']}"
+        problems.append(f"{len(wrong)} metrics lack labels ({example}): does a relabelling drop them?")
     if native:
-        report.problems.append(
-            f"{len(native)} histograms have no classic buckets, such as {native[0].name}; dashboards and rules read "
+        problems.append(
+            f"{len(native)} histograms have no classic buckets, such as {native[0]['name']}; dashboards and rules read "
             "these: scrape with always_scrape_classic_histograms and without convert_classic_histograms_to_nhcb, push "
             "without OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION, and drop no series by its name"
         )
+    return metrics, problems
 
 
-def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> MetricFound:
+def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> _Found:
     group, needs = _GROUPS.get(metric.name.split(".")[1], _ITSELF)
-    exposed = metric.exposed_name
+    exposed, state, detail = metric.exposed_name, PRESENT, ""
     # A native histogram is stored under the metric's name, without ``_count`` and other parts.
     there = [name for name in (f"{exposed}_count", exposed) if name in names]
-    if not there:
-        return MetricFound(exposed, MISSING, group, f"needs {needs}")
-    labels = store.names(LABEL_NAMES, f'{{__name__="{there[0]}"}}', seconds)
-    always = (prometheus_label(label) for label in metric.labels if label not in _MAY_BE_EMPTY)
-    lacks = sorted(label for label in always if label not in labels)
-    if lacks:
-        return MetricFound(exposed, WRONG_LABELS, group, f"no {', '.join(lacks)}")
-    if metric.kind == HISTOGRAM and f"{exposed}_bucket" not in names:
-        return MetricFound(exposed, NO_BUCKETS, group, "no classic buckets")
-    return MetricFound(exposed, PRESENT, group)
+    if there:
+        labels = store.names(LABEL_NAMES, f'{{__name__="{there[0]}"}}', seconds)
+        always = {prometheus_label(label) for label in metric.labels if label not in _MAY_BE_EMPTY}
+        if lacks := sorted(always - labels):
+            state, detail = WRONG_LABELS, f"no {', '.join(lacks)}"
+        elif metric.kind == HISTOGRAM and f"{exposed}_bucket" not in names:
+            state, detail = NO_BUCKETS, "no classic buckets"
+    else:
+        state, detail = MISSING, f"needs {needs}"
+    return {"name": exposed, "state": state, "group": group, "detail": detail}

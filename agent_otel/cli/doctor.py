@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 from contextlib import closing
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from pathlib import Path
 from typing import Any
 
@@ -76,12 +76,14 @@ def doctor(
 
 
 def _report(found: list[Finding], facts: dict[str, Any], *, as_json: bool) -> None:
-    """Print the findings; end with 1 where something is wrong."""
+    """Print the findings, the worst also as a line of its own; end with 1 where something is wrong."""
+    first, is_wrong = found[0], found[0].level == ERROR
     if as_json:
-        click.echo(json.dumps({"findings": [asdict(finding) for finding in found], "facts": facts}, indent=2))
+        console.as_json({"findings": [asdict(finding) for finding in found], "facts": facts})
     else:
-        _print(found)
-    if found[0].level == ERROR:
+        console.say(f"{first.text}{f': {first.hint}' if first.hint else ''}", "bold red" if is_wrong else "")
+        console.table(("", "topic", "finding", "what to do"), map(astuple, found))
+    if is_wrong:
         sys.exit(_WRONG)
 
 
@@ -128,7 +130,7 @@ def _endpoint(environ: dict[str, str]) -> list[Finding]:
         return [Finding(ERROR, "metrics", failure.message)]
     if snapshot.failures:
         return [Finding(ERROR, "metrics", snapshot.failures[0], "it is served from the import of a framework on")]
-    calls = sum(row.calls for row in snapshot.tools)
+    calls = sum(row["calls"] for row in snapshot.tools)
     text = f"port {port} has the metrics of tool calls: {calls:,}; `agent-otel metrics {host}:{port}` prints them"
     return [Finding(OK if calls else WARNING, "metrics", text)]
 
@@ -160,14 +162,6 @@ def _run(arguments: list[str], env: dict[str, str], **options: Any) -> subproces
         raise Failure(f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}") from error
 
 
-def _print(found: list[Finding]) -> None:
-    """Print the worst finding as a line of its own, and all in a table."""
-    first = found[0]
-    console.say(f"{first.text}{f': {first.hint}' if first.hint else ''}", "bold red" if first.level == ERROR else "")
-    rows = [(finding.level, finding.topic, finding.text, finding.hint) for finding in found]
-    console.table(("", "topic", "finding", "what to do"), rows)
-
-
 def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
     """Run a program with the switch on, print what was seen of it, and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
@@ -179,7 +173,12 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
         shown = None if offered is None else asdict(offered)
         click.echo(json.dumps({"tools": [asdict(row) for row in rows], "definitions": shown, "advice": things}))
         return code
-    _print_tools(rows)
+    if rows:
+        head = ("tool", "calls", "bytes of results", "large", "truncated", "repeats", "incomplete answers")
+        figures = [[f"{figure:,}" for figure in astuple(row)[1:]] for row in rows]
+        console.table(head, [(row.name, *own) for row, own in zip(rows, figures, strict=True)])
+    else:
+        console.say("no tool call was seen; `agent-otel doctor` without a program says why", "bold red")
     requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")
     console.say(
         f"{sum(row.calls for row in rows):,} tool calls, {seen.total(semconv.PAYLOAD_SIZE, '_count'):,} payloads, "
@@ -208,11 +207,3 @@ def _waited(program: list[str], env: dict[str, str]) -> int:
     finally:
         signal.signal(signal.SIGINT, before)
     return code if code >= 0 else _SIGNALLED - code
-
-
-def _print_tools(rows: list[observed.Tool]) -> None:
-    if not rows:
-        console.say("no tool call was seen; `agent-otel doctor` without a program says why", "bold red")
-        return
-    head = ("tool", "calls", "bytes of results", "large", "truncated", "repeats", "incomplete answers")
-    console.table(head, [(row.name, *(f"{figure:,}" for figure in list(asdict(row).values())[1:])) for row in rows])

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections import deque
-from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -41,6 +40,7 @@ _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _RUNTIME: Final = prometheus_label(semconv.RUNTIME)
 _WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
 _BY_WORKFLOW: Final = (_RUNTIME, _WORKFLOW, semconv.DIRECTION)
+_IDENTITY: Final = ("runtime", "workflow", "direction")
 #: Metrics of the view: each with the part of a histogram and the labels that a query groups by.
 _QUERIES: Final = (
     (semconv.ARGS_SIZE, "count", (_TOOL,)),
@@ -80,121 +80,74 @@ _Series = tuple[str, tuple[tuple[str, str], ...]]
 # --- the rows ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class ToolRow:
-    """A tool; ``largest`` is the upper bound of the bucket of its largest result, in bytes."""
-
-    name: str
-    calls: int
-    per_minute: float
-    result_bytes: int
-    largest: float
-    large: int
-    truncated: int
-    repeats: int
-    incomplete_answers: int
-
-    @property
-    def key(self) -> str:
-        """The row's identity, the same after the next reading."""
-        return self.name
-
-
-@dataclass(frozen=True)
-class WorkflowRow:
-    """A direction of a workflow; ``fullest`` is the upper bound of the bucket of its fullest payload, 1 is the cap.
-
-    ``room`` is what the fullest payload leaves of the cap, in bytes, and ``turns`` how often its mean growth fits in.
-    """
-
-    runtime: str
-    workflow: str
-    direction: str
-    fullest: float
-    room: int | None
-    turns: int | None
-    near: int
-    over: int
-    refused: int
-    few_turns_left: int
-
-    @property
-    def name(self) -> str:
-        """The name of the workflow."""
-        return self.workflow
-
-    @property
-    def key(self) -> str:
-        """The row's identity, the same after the next reading."""
-        return f"{self.runtime} {self.workflow} {self.direction}"
-
-
-Row = ToolRow | WorkflowRow
+#: A tool or a direction of a workflow: its names and figures. ``largest`` is the upper bound of the bucket of a tool's
+#: largest result, in bytes; ``fullest`` that of a workflow's fullest payload, where 1 is the cap. ``room`` is what this
+#: payload leaves of the cap, in bytes, and ``turns`` how often its mean growth fits in.
+Row = dict[str, Any]
 
 
 def runbook(row: Row) -> str:
     """Return the runbook for the worst trouble of a row; empty when it has none."""
-    return next((alert for name, alert in _TROUBLES if getattr(row, name, 0)), "")
+    return next((alert for name, alert in _TROUBLES if row.get(name)), "")
 
 
 class Column(NamedTuple):
     """A column: its head, a row's text, the value that it sorts by (the largest first), and whether that is bad."""
 
     head: str
-    text: Callable[..., str]
-    value: Callable[..., tuple[float, ...] | str]
-    is_bad: Callable[..., object] = lambda _: False
+    text: Callable[[Row], str]
+    value: Callable[[Row], tuple[float, ...] | str]
+    is_bad: Callable[[Row], bool] = lambda _: False
 
 
-def _text(head: str, name: str) -> Column:
-    return Column(head, lambda row: getattr(row, name), lambda row: getattr(row, name))
+def _name(head: str, name: str, empty: str = "") -> Column:
+    return Column(head, lambda row: row[name] or empty, lambda row: row[name])
 
 
 def _count(head: str, name: str, *, is_bad: bool = False) -> Column:
-    return Column(
-        head,
-        lambda row: f"{getattr(row, name):,}",
-        lambda row: (-getattr(row, name),),
-        lambda row: is_bad and getattr(row, name),
-    )
+    return Column(head, lambda row: f"{row[name]:,}", lambda row: (-row[name],), lambda row: is_bad and row[name] > 0)
+
+
+def _bytes(head: str, name: str) -> Column:
+    return Column(head, lambda row: _size(row[name]), lambda row: (-row[name],))
 
 
 TOOL_COLUMNS: Final = (
-    _text("tool", "name"),
+    _name("tool", "name"),
     _count("calls", "calls"),
-    Column("/min", lambda row: f"{row.per_minute:.0f}", lambda row: (-row.per_minute,)),
-    Column("bytes", lambda row: _size(row.result_bytes), lambda row: (-row.result_bytes,)),
-    Column("largest", lambda row: _size(row.largest), lambda row: (-row.largest,)),
+    Column("/min", lambda row: f"{row['per_minute']:.0f}", lambda row: (-row["per_minute"],)),
+    _bytes("bytes", "result_bytes"),
+    _bytes("largest", "largest"),
     _count("large", "large"),
     _count("cut", "truncated", is_bad=True),
     _count("repeats", "repeats"),
     _count("partial", "incomplete_answers", is_bad=True),
 )
 WORKFLOW_COLUMNS: Final = (
-    Column("workflow", lambda row: row.workflow or "-", lambda row: row.workflow),
-    _text("runtime", "runtime"),
-    _text("payload", "direction"),
+    _name("workflow", "workflow", "-"),
+    _name("runtime", "runtime"),
+    _name("payload", "direction"),
     Column(
         "full",
-        lambda row: ">200%" if math.isinf(row.fullest) else f"{row.fullest:.0%}",
-        lambda row: (-row.fullest,),
-        lambda row: row.fullest > _NEAR,
+        lambda row: ">200%" if math.isinf(row["fullest"]) else f"{row['fullest']:.0%}",
+        lambda row: (-row["fullest"],),
+        lambda row: row["fullest"] > _NEAR,
     ),
-    Column(
-        "room left",
-        lambda row: _size(row.room),
-        lambda row: (math.inf if row.room is None else row.room, -row.fullest),
-    ),
+    Column("room left", lambda row: _size(row["room"]), lambda row: (_left(row, "room"), -row["fullest"])),
     Column(
         "turns left",
-        lambda row: "-" if row.turns is None else f"{row.turns:,}",
-        lambda row: (math.inf if row.turns is None else row.turns,),
-        lambda row: row.turns is not None and row.turns < _FEW_TURNS,
+        lambda row: "-" if row["turns"] is None else f"{row['turns']:,}",
+        lambda row: (_left(row, "turns"),),
+        lambda row: _left(row, "turns") < _FEW_TURNS,
     ),
     _count("near", "near"),
     _count("over", "over", is_bad=True),
     _count("refused", "refused", is_bad=True),
 )
+
+
+def _left(row: Row, name: str) -> float:
+    return math.inf if row[name] is None else row[name]
 
 
 def _size(value: float | None) -> str:
@@ -207,19 +160,25 @@ def _size(value: float | None) -> str:
     return f"{value / _STEP**place:.{0 if not place else 1}f} {_UNITS[place]}"
 
 
-def _tools(seen: Observed) -> list[ToolRow]:
+def _tools(seen: Observed) -> list[Row]:
     """Return the tools, those with the most bytes first."""
     return [
-        ToolRow(
-            **{**asdict(row), "name": printable(row.name)},
-            per_minute=0.0,
-            largest=_fullest(seen, semconv.RESULT_SIZE, {_TOOL: row.name}),
-        )
-        for row in observed.tools(seen)
+        {
+            "name": printable(tool.name),
+            "calls": tool.calls,
+            "per_minute": 0.0,
+            "result_bytes": tool.result_bytes,
+            "largest": _fullest(seen, semconv.RESULT_SIZE, {_TOOL: tool.name}),
+            "large": tool.large,
+            "truncated": tool.truncated,
+            "repeats": tool.repeats,
+            "incomplete_answers": tool.incomplete_answers,
+        }
+        for tool in observed.tools(seen)
     ]
 
 
-def _workflows(seen: Observed) -> list[WorkflowRow]:
+def _workflows(seen: Observed) -> list[Row]:
     """Return the workflows, those with the fullest payload first."""
     keys = {
         tuple(labels.get(label, "") for label in _BY_WORKFLOW)
@@ -228,10 +187,10 @@ def _workflows(seen: Observed) -> list[WorkflowRow]:
         if value
     }
     rows = [_workflow(seen, dict(zip(_BY_WORKFLOW, key, strict=True))) for key in keys]
-    return sorted(rows, key=lambda row: (-row.refused, -row.fullest, row.runtime, row.workflow, row.direction))
+    return sorted(rows, key=lambda row: (-row["refused"], -row["fullest"], *map(row.get, _IDENTITY)))
 
 
-def _workflow(seen: Observed, own: dict[str, str]) -> WorkflowRow:
+def _workflow(seen: Observed, own: dict[str, str]) -> Row:
     named = {_RUNTIME: own[_RUNTIME], _WORKFLOW: own[_WORKFLOW]}
     fullest = _fullest(seen, semconv.UTILIZATION, own)
     caps = [
@@ -241,19 +200,16 @@ def _workflow(seen: Observed, own: dict[str, str]) -> WorkflowRow:
     ]
     room = round(min(caps) * max(0.0, 1 - fullest)) if caps else None
     grew, times = (seen.total(semconv.PAYLOAD_GROWTH, part, **named) for part in ("_sum", "_count"))
-    runtime, workflow, direction = (printable(own[label]) for label in _BY_WORKFLOW)
-    return WorkflowRow(
-        runtime,
-        workflow,
-        direction,
-        fullest=fullest,
-        room=room,
-        turns=int(room / (grew / times)) if room is not None and grew > 0 and times else None,
-        near=seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
-        over=seen.total(semconv.PAYLOAD_OVER_CAP, **own),
-        refused=seen.total(semconv.PAYLOADS_REJECTED, **own),
-        few_turns_left=seen.total(semconv.FEW_TURNS_LEFT, **named),
-    )
+    return {
+        **{name: printable(own[label]) for name, label in zip(_IDENTITY, _BY_WORKFLOW, strict=True)},
+        "fullest": fullest,
+        "room": room,
+        "turns": int(room / (grew / times)) if room is not None and grew > 0 and times else None,
+        "near": seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
+        "over": seen.total(semconv.PAYLOAD_OVER_CAP, **own),
+        "refused": seen.total(semconv.PAYLOADS_REJECTED, **own),
+        "few_turns_left": seen.total(semconv.FEW_TURNS_LEFT, **named),
+    }
 
 
 def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
@@ -340,12 +296,11 @@ def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(labels.items()))
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """The state at a moment; ``failures`` are the messages of sources that did not answer."""
 
-    tools: list[ToolRow]
-    workflows: list[WorkflowRow]
+    tools: list[Row]
+    workflows: list[Row]
     failures: list[str]
 
 
@@ -383,8 +338,9 @@ class Live:
                     continue
                 self._add(seen, source.url)
             rows = _tools(seen)
-            rates = self._per_minute({row.name: row.calls for row in rows})
-            rows = [replace(row, per_minute=rates.get(row.name, 0.0)) for row in rows]
+            rates = self._per_minute({row["name"]: row["calls"] for row in rows})
+            for row in rows:
+                row["per_minute"] = rates.get(row["name"], 0.0)
             return Snapshot(rows, _workflows(seen), failures)
 
     def _add(self, seen: Observed, url: str) -> None:

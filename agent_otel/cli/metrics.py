@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from contextlib import closing
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -93,11 +92,11 @@ def _print(snapshot: Snapshot, *, is_json: bool, has_rates: bool = False) -> Non
     """Print a snapshot, with calls per minute if it ``has_rates``; end with 1 when a source does not answer."""
     if is_json:
         left_out = () if has_rates else ("per_minute",)
-        tools, workflows = (
-            [{name: _finite(value) for name, value in asdict(row).items() if name not in left_out} for row in rows]
-            for rows in (snapshot.tools, snapshot.workflows)
-        )
-        console.as_json({"tools": tools, "workflows": workflows, "failures": snapshot.failures})
+        tables = {
+            name: [{key: _finite(value) for key, value in row.items() if key not in left_out} for row in rows]
+            for name, rows in (("tools", snapshot.tools), ("workflows", snapshot.workflows))
+        }
+        console.as_json({**tables, "failures": snapshot.failures})
     elif not (snapshot.tools or snapshot.workflows or snapshot.failures):
         console.say("nothing of agent_otel has been counted there; `agent-otel doctor` says why")
     else:

@@ -27,7 +27,7 @@ from agent_otel.cli.prometheus import Prometheus
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from agent_otel.semconv.types import Metric
 
@@ -335,8 +335,15 @@ code {{ overflow-wrap: anywhere; }}
 """
 
 
-def _change(row: _Row) -> str:
-    return f"{(row['now'] - row['before']) / row['before']:+.0%}" if row["before"] else "new" if row["now"] else ""
+class _Cells(dict[str, Any]):
+    """A row of the review with the texts that follow from it."""
+
+    def __missing__(self, name: str) -> str:
+        """Return the change of a total, or the setting of a remedy."""
+        if name == "setting":
+            return _SETTINGS.get(self["remedy"], "")
+        now, before = self["now"], self["before"]
+        return f"{(now - before) / before:+.0%}" if before else "new" if now else ""
 
 
 @dataclass(frozen=True)
@@ -346,45 +353,41 @@ class _Table:
     #: The path of its rows in the review.
     path: str
     title: str
-    #: Head -> the text of a row's cell.
-    columns: Mapping[str, str | Callable[[_Row], str]]
+    #: Heads of the columns, and the texts of a row's cells.
+    heads: str
+    texts: str
     note: str = ""
     alert: str = ""
     names: int = 1
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The heads of the columns."""
+        return tuple(self.heads.split(" | "))
 
     def cells(self, review: Mapping[str, Any]) -> list[tuple[str, ...]]:
         """Return the texts of its rows."""
         rows: Any = review
         for key in self.path.split("."):
             rows = rows[key]
-        return [
-            tuple(cell(row) if callable(cell) else cell.format_map(row) for cell in self.columns.values())
-            for row in rows
-        ]
+        return [tuple(text.format_map(_Cells(row)) for text in self.texts.split(" | ")) for row in rows]
 
 
-_MONEY: Final = "${dollars:,.2f}"
 _TABLES: Final = (
-    _Table("totals", "In short", {"": "{what}", "now": "{now:,}", "before": "{before:,}", "change": _change}),
+    _Table("totals", "In short", " | now | before | change", "{what} | {now:,} | {before:,} | {change}"),
     _Table(
         "grown",
         "What grew",
-        {
-            "tool": "{tool}",
-            "mean": "{mean:,}",
-            "before": "{mean_before:,}",
-            "growth": "{factor:.1f} x",
-            "p95": "{p95:,}",
-            "p95 before": "{p95_before:,}",
-            "calls": "{calls:,}",
-        },
+        "tool | mean | before | growth | p95 | p95 before | calls",
+        "{tool} | {mean:,} | {mean_before:,} | {factor:.1f} x | {p95:,} | {p95_before:,} | {calls:,}",
         "A tool's mean result, in bytes; p95 is estimated from buckets.",
         "AgentToolResultGrown",
     ),
     _Table(
         "cut",
         "What was cut",
-        {"tool": "{tool}", "layer": "{layer}", "reason": "{reason}", "results": "{results:,}", "share": "{share:.1%}"},
+        "tool | layer | reason | results | share",
+        "{tool} | {layer} | {reason} | {results:,} | {share:.1%}",
         "Truncated results, and their share of the tool's calls.",
         "AgentToolTruncationHigh",
         names=3,
@@ -392,7 +395,8 @@ _TABLES: Final = (
     _Table(
         "incomplete",
         "Worst answers",
-        {"tool": "{tool}", "reason": "{reason}", "answers": "{answers:,}"},
+        "tool | reason | answers",
+        "{tool} | {reason} | {answers:,}",
         "Final answers while the model had a part of a result only.",
         "AgentAnswersIncomplete",
         names=2,
@@ -400,22 +404,16 @@ _TABLES: Final = (
     _Table(
         "repeating",
         "Who repeats",
-        {"tool": "{tool}", "repeats": "{repeats:,}", "share": "{share:.1%}"},
+        "tool | repeats | share",
+        "{tool} | {repeats:,} | {share:.1%}",
         "Calls with the arguments of an earlier call in the same execution.",
     ),
     _Table(
         "nearest",
         "Payloads nearest to their cap",
-        {
-            "runtime": "{runtime}",
-            "workflow": "{workflow}",
-            "direction": "{direction}",
-            "fullest": "{utilization:.0%}",
-            "near": "{near:,}",
-            "over": "{over:,}",
-            "refused": "{refused:,}",
-            "few turns left": "{few_turns_left:,}",
-        },
+        "runtime | workflow | direction | fullest | near | over | refused | few turns left",
+        "{runtime} | {workflow} | {direction} | {utilization:.0%} | {near:,} | {over:,} | {refused:,} | "
+        "{few_turns_left:,}",
         "The fullest payload, as the upper bound of its bucket; 100% is the cap.",
         "AgentWorkflowPayloadNearCap",
         names=3,
@@ -423,17 +421,9 @@ _TABLES: Final = (
     _Table(
         "costs.workflows",
         "Costliest workflows",
-        {
-            "workflow": "{workflow}",
-            "agent": "{agent}",
-            "money": _MONEY,
-            "each": "${dollars_each:,.2f}",
-            "executions": "{executions:,}",
-            "tokens": "{tokens:,}",
-            "cached": "{cached:.1%}",
-            "requests": "{requests:,}",
-            "retries": "{retries:,}",
-        },
+        "workflow | agent | money | each | executions | tokens | cached | requests | retries",
+        "{workflow} | {agent} | ${dollars:,.2f} | ${dollars_each:,.2f} | {executions:,} | {tokens:,} | {cached:.1%} | "
+        "{requests:,} | {retries:,}",
         "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share of "
         "the tokens that a provider's cache has served.",
         names=2,
@@ -441,35 +431,29 @@ _TABLES: Final = (
     _Table(
         "costs.tools",
         "Money by tool",
-        {
-            "tool": "{name}",
-            "money": _MONEY,
-            "tokens": "{tokens:,}",
-            "tokens of its definition": "{definition_tokens:,}",
-        },
+        "tool | money | tokens | tokens of its definition",
+        "{name} | ${dollars:,.2f} | {tokens:,} | {definition_tokens:,}",
         "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
     ),
     _Table(
         "costs.models",
         "Money by model",
-        {"model": "{name}", "money": _MONEY, "tokens": "{tokens:,}"},
+        "model | money | tokens",
+        "{name} | ${dollars:,.2f} | {tokens:,}",
         "Input tokens of all requests.",
     ),
     _Table(
         "costs.saved",
         "Saved by remedies",
-        {"remedy": "{remedy}", "money": _MONEY, "tokens": "{tokens:,}"},
+        "remedy | money | tokens",
+        "{remedy} | ${dollars:,.2f} | {tokens:,}",
         "What requests would have had in addition.",
     ),
     _Table(
         "costs.savable",
         "Savable by remedies that are off",
-        {
-            "remedy": "{remedy}",
-            "money": _MONEY,
-            "tokens": "{tokens:,}",
-            "setting": lambda row: _SETTINGS.get(row["remedy"], ""),
-        },
+        "remedy | money | tokens | setting",
+        "{remedy} | ${dollars:,.2f} | {tokens:,} | {setting}",
         "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
         "tokens, which is not taken off.",
     ),
@@ -492,7 +476,7 @@ def _show(review: Mapping[str, Any], rows: int, runbook_url: str) -> None:
         if not cells:
             console.say(_NONE)
             continue
-        console.table(tuple(table.columns), cells[:rows])
+        console.table(table.head, cells[:rows])
         for line in _notes(table, cells, rows):
             console.say(line)
         if table.alert:
@@ -508,7 +492,7 @@ def _markdown(review: Mapping[str, Any], rows: int, runbook_url: str) -> str:
         if not cells:
             parts.append(_NONE)
             continue
-        lines = [tuple(table.columns), ("---",) * len(table.columns)]
+        lines = [table.head, ("---",) * len(table.head)]
         lines += [(*map(_literal, row[: table.names]), *row[table.names :]) for row in cells[:rows]]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
         parts += _notes(table, cells, rows)

@@ -133,10 +133,10 @@ class Top(App[None]):
         table = self.query_one(f"#{name}", DataTable)
         columns, by = _COLUMNS[name], self._sorted[name]
         part = self.query_one("#filter", Input).value.lower()
-        rows = [row for row in self._rows[name] if part in row.name.lower()]
+        rows = [row for row in self._rows[name] if part in _name(row).lower()]
         rows.sort(key=columns[by].value)
         cursor = table.cursor_row
-        at = self._shown[name][cursor].key if cursor < len(self._shown[name]) else ""
+        at = _key(self._shown[name][cursor]) if cursor < len(self._shown[name]) else ""
         self._shown[name] = list(rows)
         table.clear(columns=True)
         heads = [f"{column.head}{' v' if number == by else ''}" for number, column in enumerate(columns)]
@@ -145,7 +145,7 @@ class Top(App[None]):
         for row in rows:
             first, *rest = (Text(column.text(row), style=_DANGER if column.is_bad(row) else "") for column in columns)
             table.add_row(Text(shortened(first.plain, room), style=first.style), *rest)
-        places = [number for number, row in enumerate(rows) if row.key == at]
+        places = [number for number, row in enumerate(rows) if _key(row) == at]
         if places:
             table.cursor_coordinate = Coordinate(places[0], 0)
 
@@ -159,7 +159,7 @@ class Top(App[None]):
         name = self._focused()
         shown, cursor = self._shown[name], self.query_one(f"#{name}", DataTable).cursor_row
         if 0 <= cursor < len(shown):
-            text += f"  {shown[cursor].name}"  # whole, also where the table has shortened it
+            text += f"  {_name(shown[cursor])}"  # whole, also where the table has shortened it
         if not self._rows["tools"]:
             text += "  no tool call seen: `agent-otel doctor` says why"
         self.query_one("#status", Static).update(Text(text))
@@ -232,7 +232,7 @@ class Top(App[None]):
         if alert := runbook(row):
             self.push_screen(Runbook(files.texts("alerts", "runbooks/*.md")[f"runbooks/{alert}.md"]))
         else:
-            self.notify(f"{row.name}: nothing was cut, refused or near its cap", markup=False)
+            self.notify(f"{_name(row)}: nothing was cut, refused or near its cap", markup=False)
 
 
 def shortened(name: str, room: int) -> str:
@@ -250,3 +250,12 @@ def _name_room(table: DataTable[Text], heads: list[str], columns: list[list[str]
     taken = sum(max(map(len, [head, *texts])) for head, texts in zip(heads, columns, strict=True))
     padding = 2 * table.cell_padding * (len(heads) + 1)
     return min(max(table.scrollable_content_region.width - taken - padding, _SHORTEST_NAME), _LONGEST_NAME)
+
+
+def _name(row: Row) -> str:
+    return str(row.get("name", row.get("workflow")))
+
+
+def _key(row: Row) -> str:
+    """Return the identity of a row, the same after the next reading."""
+    return " ".join(str(row.get(name)) for name in ("name", "runtime", "workflow", "direction"))
