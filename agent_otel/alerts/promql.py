@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import textwrap
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel.alerts.options import seconds
@@ -39,18 +39,12 @@ def selector(series: str, matchers: Iterable[str] = ()) -> str:
     return f"{series}{{{chosen}}}" if chosen else series
 
 
-@dataclass(frozen=True)
-class Process:
+class Process(NamedTuple):
     """The start time of a counter's process: its selector, the window in seconds, the labels that it lacks."""
 
     start: str
     seconds: float
     own: tuple[str, ...]
-
-    @property
-    def matching(self) -> str:
-        """The modifier that matches a counter with the start time of its process."""
-        return f"ignoring ({', '.join(self.own)})"
 
 
 def gained(counter: str, window: str, memory: str = MEMORY, process: Process | None = None) -> str:
@@ -75,8 +69,10 @@ def gained(counter: str, window: str, memory: str = MEMORY, process: Process | N
     whole, new = "", f"0 * {now}"
     if process is not None:
         began = f"last_over_time({process.start}[{window}])"
-        since, matching = f"time() - {process.seconds:g}", process.matching
-        exposed = f"last_over_time(timestamp({counter})[{window}:{_step(process.seconds)}s])"
+        since, matching = f"time() - {process.seconds:g}", f"ignoring ({', '.join(process.own)})"
+        most, least = (math.ceil(process.seconds / steps) for steps in (_LEAST_STEPS, _MOST_STEPS))
+        step = max(min(_SCRAPE_SECONDS, most), least)
+        exposed = f"last_over_time(timestamp({counter})[{window}:{step}s])"
         whole = f"  {now}\n    and {exposed} >= {matching} group_left () ({began} > {since})\n    {reset}\nor\n"
         # A process that was up without the series had 0, whatever a process before it had counted.
         before = f"({counter} offset {window} or {before} unless {matching} {process.start} offset {window})"
@@ -84,11 +80,6 @@ def gained(counter: str, window: str, memory: str = MEMORY, process: Process | N
         new += f" unless {matching} ({began} <= {since} unless {scraped_before})"
     difference = f"  {now}\n    - ({before} <= {now} or {new})\n    {reset}"
     return f"{whole}{difference}\nor\n  increase({counter}[{window}])"
-
-
-def _step(window_seconds: float) -> int:
-    most, least = (math.ceil(window_seconds / steps) for steps in (_LEAST_STEPS, _MOST_STEPS))
-    return max(min(_SCRAPE_SECONDS, most), least)
 
 
 def total(labels: Iterable[str], expression: str) -> str:
@@ -157,8 +148,7 @@ class Selector:
         return self.text
 
 
-@dataclass(frozen=True)
-class Events:
+class Events(NamedTuple):
     """Events to count: those of a counter, or of a histogram's ``part``, with these labels and matchers."""
 
     metric: Metric
@@ -223,9 +213,6 @@ class Query:
 
     def record(self, name: str, operations: str, *attributes: str) -> str:
         """Return the name of a recorded series: ``job_tool:agent_otel_tool_results:increase15m``."""
-        return f"{'_'.join((JOB, *map(_level, attributes)))}:{name}:{operations}"
-
-
-def _level(attribute: str) -> str:
-    """Return a short name of an attribute for the level of a recorded series: ``tool`` of ``gen_ai.tool.name``."""
-    return [part for part in attribute.split(".") if part not in {"gen_ai", "name"}][-1]
+        # The level has a short name of each attribute: ``tool`` of ``gen_ai.tool.name``.
+        levels = [[part for part in each.split(".") if part not in {"gen_ai", "name"}][-1] for each in attributes]
+        return f"{'_'.join((JOB, *levels))}:{name}:{operations}"

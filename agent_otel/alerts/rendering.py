@@ -95,7 +95,10 @@ def render(
     if form == MIMIR:
         return _HEAD + _yaml({"namespace": COMPONENT, **rules})
     if form == OPERATOR:
-        return _HEAD + _yaml(_resource(rules, options))
+        metadata = {"name": options.name, "namespace": options.namespace, "labels": dict(options.metadata_labels)}
+        kind = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
+        own = {name: value for name, value in metadata.items() if value}
+        return _HEAD + _yaml({**kind, "metadata": own, "spec": rules})
     raise ValueError(f"{form!r} is not one of {', '.join(FORMATS)}")
 
 
@@ -127,16 +130,6 @@ def _alert(rule: Alert, options: Options, runbooks: Mapping[str, str]) -> dict[s
             "dashboard": options.dashboard_url.rstrip("/") + rule.dashboard,
             **({"runbook": text} if text else {"runbook_url": link}),
         },
-    }
-
-
-def _resource(rules: dict[str, Any], options: Options) -> dict[str, Any]:
-    metadata = {"name": options.name, "namespace": options.namespace, "labels": dict(options.metadata_labels)}
-    return {
-        "apiVersion": "monitoring.coreos.com/v1",
-        "kind": "PrometheusRule",
-        "metadata": {name: value for name, value in metadata.items() if value},
-        "spec": rules,
     }
 
 

@@ -6,6 +6,7 @@ a ratio as a percentage.
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,10 +19,6 @@ from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-CRITICAL: Final = "critical"
-WARNING: Final = "warning"
-INFO: Final = "info"
 
 _TOOL: Final = semconv.GEN_AI_TOOL_NAME
 _WORKFLOW: Final = (semconv.RUNTIME, semconv.WORKFLOW_NAME)
@@ -101,14 +98,8 @@ _ON_HEALTH: Final = _link("agent-otel-health", job=JOB)
 
 _NO_REMEDY: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _RESULTS: Final = Events(semconv.RESULT_SIZE, name="agent_otel_tool_results", part="count")
-_LARGE: Final = Events(
-    semconv.RESULTS_LARGE, matchers=(f'{semconv.THRESHOLD}="{semconv.WARN}"',), name="agent_otel_tool_results_large"
-)
-_OVER_BUDGET: Final = Events(
-    semconv.RESULTS_OVER_BUDGET,
-    matchers=(f'{semconv.LAYER}!="{semconv.DEFAULT}"',),
-    name="agent_otel_tool_results_over_budget",
-)
+_LARGE: Final = Events(semconv.RESULTS_LARGE, matchers=(f'{semconv.THRESHOLD}="{semconv.WARN}"',))
+_OVER_BUDGET: Final = Events(semconv.RESULTS_OVER_BUDGET, matchers=(f'{semconv.LAYER}!="{semconv.DEFAULT}"',))
 _CUT: Final = Events(semconv.RESULTS_TRUNCATED)
 #: Without those that a remedy was set to cut.
 _CUTS: Final = Events(
@@ -119,11 +110,7 @@ _JSON_CUTS: Final = Events(
     matchers=(f'{semconv.REASON}="{semconv.CUT_JSON}"', _NO_REMEDY),
     name="agent_otel_tool_results_json_cut",
 )
-_ANSWERS: Final = Events(
-    semconv.ANSWERS_INCOMPLETE,
-    matchers=(f'{semconv.REASON}!="{semconv.PAGE}"',),
-    name="agent_otel_answers_incomplete",
-)
+_ANSWERS: Final = Events(semconv.ANSWERS_INCOMPLETE, matchers=(f'{semconv.REASON}!="{semconv.PAGE}"',))
 _CALLS: Final = Events(semconv.TOOL_DURATION, name="gen_ai_execute_tool_calls", part="count")
 _ERRORS: Final = Events(
     semconv.TOOL_DURATION,
@@ -135,19 +122,17 @@ _ERRORS: Final = Events(
 _ALL_CALLS: Final = Events(semconv.ARGS_SIZE, name="agent_otel_tool_calls", part="count")
 _REFUSED: Final = Events(semconv.INVALID_ARGUMENTS)
 _CHANGES: Final = Events(semconv.SCHEMA_CHANGES)
-_OPERATIONS: Final = Events(
-    semconv.CLAIM_CHECK_OPERATIONS, by=(semconv.OPERATION,), name="agent_otel_claim_check_operations"
-)
+_OPERATIONS: Final = Events(semconv.CLAIM_CHECK_OPERATIONS, (semconv.OPERATION,))
 _FAILED: Final = Events(
     semconv.CLAIM_CHECK_OPERATIONS,
-    by=(semconv.OPERATION,),
-    matchers=(f'{semconv.RESULT}=~"{"|".join(STORE_FAILS)}"',),
+    (semconv.OPERATION,),
+    (f'{semconv.RESULT}=~"{"|".join(STORE_FAILS)}"',),
     name="agent_otel_claim_check_failures",
 )
 _UNRESOLVED: Final = Events(
     semconv.CLAIM_CHECK_OPERATIONS,
-    by=(semconv.RESULT,),
-    matchers=(f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"',),
+    (semconv.RESULT,),
+    (f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"',),
     name="agent_otel_claim_check_unresolved",
 )
 
@@ -215,12 +200,6 @@ def _steady(query: Query) -> Recording:
     marks = max(1, int(seconds(window)) // _MARK_SECONDS)
     lasting = f"count_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
     return Recording(query.record("agent_otel_processes", f"steady{window}"), f"{there}\nand\n{lasting}")
-
-
-def _definitions(query: Query) -> Recording:
-    """Record the definitions of tools in use, of all processes of a job: a deployment replaces these."""
-    by, info = (_TOOL, semconv.AGENT_NAME, semconv.FINGERPRINT), query.series(semconv.DEFINITION_INFO)
-    return Recording(query.record("agent_otel_tool_definitions", "used", *by), f"group by ({query.by(*by)}) ({info})")
 
 
 # --- conditions: an expression, and the recorded series that it reads --------------------------------------------
@@ -302,8 +281,13 @@ def _arguments_invalid(query: Query) -> Condition:
 
 def _schema_new(query: Query) -> Condition:
     chosen = query.thresholds
-    window, used, by = chosen.schema_new_window, _definitions(query), query.by(_TOOL, semconv.AGENT_NAME)
-    changes = query.count(_CHANGES, window)
+    window, by = chosen.schema_new_window, query.by(_TOOL, semconv.AGENT_NAME)
+    changes, info = query.count(_CHANGES, window), query.series(semconv.DEFINITION_INFO)
+    # The definitions in use, of all processes of a job: a deployment replaces these.
+    all_labels = (_TOOL, semconv.AGENT_NAME, semconv.FINGERPRINT)
+    used = Recording(
+        query.record("agent_otel_tool_definitions", "used", *all_labels), f"group by ({query.by(*all_labels)}) ({info})"
+    )
     before = f"last_over_time({used}[{chosen.schema_new_history}] offset {window})"
     return Condition(
         f"count by ({query.by(_TOOL)}) (\n"
@@ -359,8 +343,8 @@ _THRESHOLD: Final = re.compile(r"<(\w+)(%?)>")
 class Rule:
     """An alert before its thresholds are known."""
 
-    name: str
     severity: str
+    name: str
     condition: Callable[[Query], Condition]
     summary: str
     description: str
@@ -374,15 +358,16 @@ class Rule:
         expr, reads = self.condition(query)
         chosen = query.thresholds
 
-        def filled(text: str) -> str:
-            return _THRESHOLD.sub(lambda match: _text(getattr(chosen, match[1]), match[2]), text)
+        def value(match: re.Match[str]) -> str:
+            value = getattr(chosen, match[1])
+            return value if isinstance(value, str) else f"{value * 100:g}%" if match[2] else f"{value:g}"
 
         return Alert(
             self.name,
             self.severity,
             expr,
-            filled(self.summary),
-            filled(self.description),
+            _THRESHOLD.sub(value, self.summary),
+            _THRESHOLD.sub(value, self.description),
             self.dashboard,
             wait=getattr(chosen, self.wait) if self.wait else "",
             keep=chosen.keep_firing if self.is_event and not self.wait else "",
@@ -390,24 +375,22 @@ class Rule:
         )
 
 
-def _text(value: float | str, percent: str) -> str:
-    return value if isinstance(value, str) else f"{value * 100:g}%" if percent else f"{value:g}"
-
+_critical: Final = functools.partial(Rule, "critical")
+_warning: Final = functools.partial(Rule, "warning")
+_info: Final = functools.partial(Rule, "info")
 
 _TOOL_RULES: Final = (
     # Single large results are normal for tools that search, fetch or read.
-    Rule(
+    _info(
         "AgentToolResultTooLarge",
-        INFO,
         _counted("large_results", _LARGE),
         f"Tool {_value(_TOOL)} returned large results",
         f"Results of {_THE_TOOL}{_IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within <large_results_window>: {_COUNT}. "
         "Every later turn carries them. Give the tool a limit or pages.",
     ),
     # A layer behind the tool cuts the result, or refuses the state with it in a later turn.
-    Rule(
+    _warning(
         "AgentToolResultOverBudget",
-        WARNING,
         _counted("over_budget", _OVER_BUDGET),
         f"Results of {_THE_TOOL} are larger than the layers behind it accept",
         f"Results of {_THE_TOOL}{_IN_JOB} above their budget within <over_budget_window>: {_COUNT}. The budget is that "
@@ -415,9 +398,8 @@ _TOOL_RULES: Final = (
         f"framework's limit, or the ceiling. The layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
     ),
     # Large results are no fault, and alerts on payloads page when a run is at risk.
-    Rule(
+    _info(
         "AgentToolResultsMostlyLarge",
-        INFO,
         _shared("mostly_large", _LARGE, _RESULTS),
         f"Many results of {_THE_TOOL} are large",
         f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} were above AGENT_OTEL_LARGE_RESULT_BYTES in the last "
@@ -425,9 +407,8 @@ _TOOL_RULES: Final = (
         wait="mostly_large_for",
     ),
     # An agent may work well on previews, and a ceiling truncates on purpose.
-    Rule(
+    _info(
         "AgentToolTruncationHigh",
-        INFO,
         _shared("truncated", _CUT, _RESULTS),
         f"Most results of {_THE_TOOL} are truncated",
         f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} were truncated in the last <truncated_window>: the model "
@@ -435,9 +416,8 @@ _TOOL_RULES: Final = (
         wait="truncated_for",
     ),
     # There is time to act, and an alert on the payload pages when a run is at risk.
-    Rule(
+    _warning(
         "AgentToolResultGrown",
-        WARNING,
         _grown,
         f"Results of {_THE_TOOL} are more than <grown_factor> times as large as before",
         f"The 95th percentile of the result size of {_THE_TOOL}{_IN_JOB} is {_BYTES} over <p95_window>, more than "
@@ -446,9 +426,8 @@ _TOOL_RULES: Final = (
         wait="grown_for",
     ),
     # Agents continue after the errors.
-    Rule(
+    _warning(
         "AgentToolErrorRateHigh",
-        WARNING,
         _shared("errors", _ERRORS, _CALLS, least="min_calls", or_none=True),
         f"Many calls of {_THE_TOOL} fail",
         f"{_SHARE} of the calls of {_THE_TOOL}{_IN_JOB} failed in the last <errors_window>. The dashboard lists the "
@@ -459,9 +438,8 @@ _TOOL_RULES: Final = (
 
 _TRUNCATION_RULES: Final = (
     # Each answer of the agent is built on a fragment of JSON, and no call fails.
-    Rule(
+    _critical(
         "AgentToolJsonTruncated",
-        CRITICAL,
         _shared("json_cut", _JSON_CUTS, _RESULTS, above=">="),
         f"The JSON of {_THE_TOOL} is always cut",
         f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} in the last <json_cut_window> are JSON that ends in the "
@@ -469,18 +447,16 @@ _TRUNCATION_RULES: Final = (
         wait="json_cut_for",
     ),
     # The model has answered from a part of a result, and nothing else shows it.
-    Rule(
+    _critical(
         "AgentAnswersIncomplete",
-        CRITICAL,
         _counted("answers_incomplete", _ANSWERS),
         f"Answers are built on a part of a result of {_THE_TOOL}",
         f"Final answers{_IN_JOB} within <answers_incomplete_window> that are built on a truncated, withheld or "
         f"undelivered result of {_THE_TOOL}: {_COUNT}. No later call got the rest. The traces name the calls.",
     ),
     # Answers may be worse without an error, but no run is stuck.
-    Rule(
+    _warning(
         "AgentToolFirstTruncation",
-        WARNING,
         _first_truncation,
         f"Results of {_THE_TOOL} are truncated for the first time in <first_cut_history>",
         f"Results of {_THE_TOOL}{_IN_JOB} truncated within <first_cut_window>: {_COUNT}; none in the "
@@ -491,9 +467,8 @@ _TRUNCATION_RULES: Final = (
 
 _DEFINITION_RULES: Final = (
     # The model repeats refused calls, which costs requests, and may give up.
-    Rule(
+    _warning(
         "AgentToolArgumentsInvalid",
-        WARNING,
         _arguments_invalid,
         f"More calls of {_THE_TOOL} have invalid arguments",
         f"{_SHARE} of the calls of {_THE_TOOL}{_IN_JOB} in the last <invalid_arguments_window> were refused before the "
@@ -501,18 +476,16 @@ _DEFINITION_RULES: Final = (
         "the share of the <invalid_arguments_history> before. Look for a changed schema, prompt or model.",
     ),
     # Prompts, stored calls and tests that name the old properties are out of date.
-    Rule(
+    _warning(
         "AgentToolSchemaChanged",
-        WARNING,
         _counted("schema_changed", _CHANGES),
         f"The definition of {_THE_TOOL} has changed",
         f"Changes of the schema of {_THE_TOOL}{_IN_JOB} in model requests within <schema_changed_window>: {_COUNT}. "
         f"The event `{semconv.TOOL_SCHEMA_CHANGED}` in the traces names the properties.",
     ),
     # The deployment most often means the change, and the calls show whether it is sound.
-    Rule(
+    _info(
         "AgentToolSchemaNew",
-        INFO,
         _schema_new,
         f"Tool {_value(_TOOL)} has a definition that it did not have before",
         f"Definitions of {_THE_TOOL}{_IN_JOB} in model requests of the last <schema_new_window> with other properties, "
@@ -524,9 +497,8 @@ _DEFINITION_RULES: Final = (
 
 _PAYLOAD_RULES: Final = (
     # The runtime may reject the next turn's payload, and the run's work is lost with it.
-    Rule(
+    _critical(
         "AgentWorkflowPayloadNearCap",
-        CRITICAL,
         _near_cap,
         f"A payload of {_THE_WORKFLOW} is near its cap",
         f"A payload ({_DIRECTION}) {_WHERE_IT_RAN} has reached {_SHARE} of its cap within <payload_window>. Above the "
@@ -534,9 +506,8 @@ _PAYLOAD_RULES: Final = (
         _ON_PAYLOAD,
     ),
     # Runs fail or are stuck now.
-    Rule(
+    _critical(
         "AgentWorkflowPayloadOverCap",
-        CRITICAL,
         _counted(
             "payload_over", Events(semconv.PAYLOAD_OVER_CAP, _BOUNDARY), Events(semconv.PAYLOADS_REJECTED, _BOUNDARY)
         ),
@@ -547,9 +518,8 @@ _PAYLOAD_RULES: Final = (
         _ON_PAYLOAD,
     ),
     # There is time to act before the page.
-    Rule(
+    _warning(
         "AgentWorkflowFewTurnsLeft",
-        WARNING,
         _counted("few_turns", Events(semconv.FEW_TURNS_LEFT, _WORKFLOW)),
         f"Executions of {_THE_WORKFLOW} have few turns left",
         f"Executions {_WHERE_IT_RAN} that reached, within <few_turns_window>, fewer than 3 turns to their cap at their "
@@ -557,9 +527,8 @@ _PAYLOAD_RULES: Final = (
         _ON_PAYLOAD,
     ),
     # The run makes no progress, the retries cost money, and no timeout ends them.
-    Rule(
+    _critical(
         "AgentWorkflowStuckRetries",
-        CRITICAL,
         _counted("stuck_retries", Events(semconv.STUCK_RETRIES, _BOUNDARY)),
         f"Workflow {_value(semconv.WORKFLOW_NAME)} retries rejected payloads",
         f"Payloads ({_DIRECTION}){_OF_ACTIVITY} {_WHERE_IT_RAN} rejected again within <stuck_retries_window>: "
@@ -567,9 +536,8 @@ _PAYLOAD_RULES: Final = (
         _ON_PAYLOAD,
     ),
     # daprd stalls a workflow above 0.95 and reports no error to the application.
-    Rule(
+    _critical(
         "AgentDaprPayloadNearStall",
-        CRITICAL,
         _dapr_near_stall,
         f"daprd is about to stall workflow {_value(DAPR_LABELS[2])}",
         f"A dispatch of workflow {_value(DAPR_LABELS[2])}{_of(DAPR_LABELS[3], '(activity {{ . }})')} of app "
@@ -581,9 +549,8 @@ _PAYLOAD_RULES: Final = (
 
 _REQUEST_RULES: Final = (
     # Answers are wrong without an error, but no run is stuck.
-    Rule(
+    _warning(
         "AgentHistoryLost",
-        WARNING,
         _counted("history_lost", Events(semconv.HISTORY_LOST, _AGENT)),
         "Model requests lack the earlier turns",
         f"Requests{_OF_AGENT}{_IN_JOB} after the first turn without any message of the earlier turns within "
@@ -592,9 +559,8 @@ _REQUEST_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # Answers miss the task without an error, but no run is stuck.
-    Rule(
+    _warning(
         "AgentTaskDropped",
-        WARNING,
         _counted("task_dropped", Events(semconv.TASKS_DROPPED, _AGENT)),
         "A history window drops the task",
         f"Conversations{_OF_AGENT}{_IN_JOB} whose window dropped the first user message within <task_dropped_window>: "
@@ -602,9 +568,8 @@ _REQUEST_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # The requests are still answered, and there is time to shorten them.
-    Rule(
+    _warning(
         "AgentContextNearLimit",
-        WARNING,
         _counted("context_near", Events(semconv.CONTEXT_NEAR, _MODEL)),
         f"Requests to {_THE_MODEL} are near its context window",
         f"Requests{_IN_JOB} to {_THE_MODEL} near the end of its context window within <context_near_window>: {_COUNT}. "
@@ -613,9 +578,8 @@ _REQUEST_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # Runs end now, and a retry sends the same tokens.
-    Rule(
+    _critical(
         "AgentContextRejected",
-        CRITICAL,
         _counted("context_rejected", Events(semconv.CONTEXTS_REJECTED, _MODEL)),
         f"Requests are longer than the context window of {_THE_MODEL}",
         f"Requests{_IN_JOB} that the provider of {_THE_MODEL} refused as too long within <context_rejected_window>: "
@@ -626,9 +590,8 @@ _REQUEST_RULES: Final = (
 
 _TELEMETRY_RULES: Final = (
     # The limit worked; the cause can wait for office hours.
-    Rule(
+    _warning(
         "AgentLimitHit",
-        WARNING,
         _counted("limit_hit", Events(semconv.LIMITS_HIT, (semconv.LIMIT,))),
         f"Executions reached the limit {_value(semconv.LIMIT)}",
         f"Calls skipped{_IN_JOB} within <limit_hit_window> because their execution had reached the limit "
@@ -636,9 +599,8 @@ _TELEMETRY_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # The policy held; the agent may be misled, or the policy lacks a rule.
-    Rule(
+    _warning(
         "AgentToolCallDenied",
-        WARNING,
         _counted("denied", Events(semconv.POLICY_DENIED, (_TOOL, semconv.RULE, semconv.MODE))),
         f"The dispatch policy denies calls of {_value(_TOOL)}",
         f"Calls of {_value(_TOOL)}{_IN_JOB} within <denied_window> that the policy denies by its rule "
@@ -647,9 +609,8 @@ _TELEMETRY_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # Stored results are unreadable, and new ones stay in the payload until a run fails.
-    Rule(
+    _critical(
         "AgentClaimCheckFailing",
-        CRITICAL,
         _claim_check_failing,
         "Operations on the claim store fail",
         f"Failed operations ({_value(semconv.OPERATION)}) on the claim store{_IN_JOB} within <claim_check_window>: "
@@ -659,9 +620,8 @@ _TELEMETRY_RULES: Final = (
         wait="claim_check_for",
     ),
     # A model used a reference that does not resolve and got an error instead of the result.
-    Rule(
+    _warning(
         "AgentClaimCheckUnresolvedRefs",
-        WARNING,
         _counted("unresolved", _UNRESOLVED),
         "References to stored results do not resolve",
         f"Reads of stored results{_IN_JOB} that returned none ({_value(semconv.RESULT)}) within <unresolved_window>: "
@@ -669,9 +629,8 @@ _TELEMETRY_RULES: Final = (
         _ON_EXECUTIONS,
     ),
     # The agent may work, but no other alert here can fire. Other rules report that a pod is down.
-    Rule(
+    _warning(
         "AgentTelemetryGone",
-        WARNING,
         _telemetry_gone,
         "Agents report no telemetry",
         f"Processes{_IN_JOB} that reported before: {_COUNT}. None reports now, and no other alert of this job can "
@@ -680,9 +639,8 @@ _TELEMETRY_RULES: Final = (
         wait="gone_for",
     ),
     # The agent is not affected, but its telemetry is incomplete.
-    Rule(
+    _warning(
         "AgentTelemetrySelfErrors",
-        WARNING,
         _counted("self_errors", Events(semconv.INTERNAL_ERRORS, (semconv.WHERE,))),
         "agent_otel has internal errors",
         f"Internal errors of agent_otel in {_value(semconv.WHERE)}{_IN_JOB} within <self_errors_window>: {_COUNT}. The "
@@ -690,9 +648,8 @@ _TELEMETRY_RULES: Final = (
         _ON_HEALTH,
     ),
     # The agent is not affected, but a framework's calls are missing in every number.
-    Rule(
+    _warning(
         "AgentIntegrationUnmatched",
-        WARNING,
         _integration_unmatched,
         f"Calls of {_value(semconv.INTEGRATION)} {_value(semconv.VERSION)} are not measured",
         f"Processes{_IN_JOB} with {_value(semconv.INTEGRATION)} {_value(semconv.VERSION)}, a version that agent_otel "

@@ -194,13 +194,12 @@ def list_(rendering: Rendering, *, is_json: bool) -> None:
 def thresholds(*, is_json: bool) -> None:
     """Show what --set takes: every threshold and window, its default, and what it is."""
     users = alerting.uses()
-    shown = users if is_json else {name: _few(own) for name, own in users.items()}
-    rows = [(item.name, item.default, item.metadata["meaning"], shown[item.name]) for item in fields(Thresholds)]
+    rows: list[tuple[object, ...]] = []
+    for item in fields(Thresholds):
+        own = users[item.name]
+        few = ", ".join(own[:_USERS]) + (f" and {len(own) - _USERS} more" if len(own) > _USERS else "")
+        rows.append((item.name, item.default, item.metadata["meaning"], own if is_json else few))
     console.table(("name", "default", "meaning", "alerts" if is_json else "of"), rows, is_json=is_json)
-
-
-def _few(names: tuple[str, ...]) -> str:
-    return ", ".join(names[:_USERS]) + (f" and {len(names) - _USERS} more" if len(names) > _USERS else "")
 
 
 @alerts.command()

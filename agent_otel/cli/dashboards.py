@@ -10,7 +10,6 @@ import hashlib
 import json
 import re
 from contextlib import closing
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import quote
@@ -25,9 +24,7 @@ from agent_otel.cli.console import Failure
 from agent_otel.cli.http_client import Server, Variables, told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from agent_otel.cli.files import Dashboard
+    from collections.abc import Sequence
 
 #: Format -> shipped files -> target folder. A provisioned Grafana mounts the two folders at /etc/grafana/provisioning
 #: and /var/lib/grafana/dashboards.
@@ -138,15 +135,14 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
     A dashboard that exists already is replaced only if its newest version is that of a push; the values selected in
     its variables stay. All are checked before the first is written.
     """
-    chosen = [replace(dashboard, text=_linked(dashboard.text, runbook_url)) for dashboard in files.dashboards(only)]
     with closing(Grafana(url)) as grafana:
         version = grafana.check()
-        wish = Wish(
-            grafana.folder(folder) if folder else None,
-            grafana.datasource(datasource) if datasource else None,
-            overwrite,
-        )
-        steps = [_step(grafana, dashboard, wish) for dashboard in chosen]
+        into = grafana.folder(folder) if folder else None
+        source = grafana.datasource(datasource) if datasource else None
+        steps = [
+            _step(grafana, board.uid, _linked(board.text, runbook_url), into, source, overwrite=overwrite)
+            for board in files.dashboards(only)
+        ]
         is_refused = any(step.action == REFUSED for step in steps)
         if not is_json:
             console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
@@ -154,28 +150,47 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
             _show(steps, is_json=is_json)
         if is_refused:
             raise Failure("nothing would be written" if dry_run else "nothing was written")
-        if dry_run:
-            return
-        rows: list[tuple[str, str, str]] = []
-        try:
-            rows.extend(_carry_out(grafana, steps))
-        finally:
-            if rows:
-                console.table(("state", "dashboard", "address"), rows, is_json=is_json)
+        if not dry_run:
+            _carry_out(grafana, steps, is_json=is_json)
 
 
-def _show(steps: Sequence[Step], *, is_json: bool) -> None:
+def _show(steps: Sequence[_Step], *, is_json: bool) -> None:
     if is_json:
         head = ("state", "dashboard", "folder", "writes", "why")
-        rows = [(step.action, step.dashboard.uid, step.folder.title, step.writes, step.why) for step in steps]
+        rows = [
+            (step.action, step.uid, step.folder.title, step.writes, [step.why] if step.why else []) for step in steps
+        ]
         console.table(head, rows, is_json=True)
         return
     shown = []
     for step in steps:
-        state = f"would be {step.action}" if step.writes else step.action
-        where = step.folder.title if step.folder.uid or step.folder is ROOT else f"{step.folder.title} (new)"
-        shown.append((state, step.dashboard.uid, where if step.writes else "", *(step.why or ("",))))
+        state, where = step.action, ""
+        if step.writes:
+            state = f"would be {state}"
+            where = step.folder.title + (" (new)" if not step.folder.uid and step.folder is not ROOT else "")
+        shown.append((state, step.uid, where, step.why))
     console.table(("state", "dashboard", "folder", "why"), shown)
+
+
+def _carry_out(grafana: Grafana, steps: Sequence[_Step], *, is_json: bool) -> None:
+    """Write the planned dashboards, the folder first, and print their addresses.
+
+    Raises:
+        Failure: Grafana refuses a write, with its message; those before it are printed.
+    """
+    made: dict[str, Folder] = {}
+    rows = []
+    try:
+        for step in steps:
+            folder, address = step.folder, f"{grafana.url}/d/{step.uid}"
+            if step.writes:
+                if not folder.uid and folder is not ROOT:
+                    folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
+                address = grafana.save(step, folder)
+            rows.append((step.action, step.uid, address))
+    finally:
+        if rows:
+            console.table(("state", "dashboard", "address"), rows, is_json=is_json)
 
 
 # --- what a push does: computed for every dashboard before anything is written -------------------------------------
@@ -186,64 +201,54 @@ MOVED: Final = "moved"
 REPLACED: Final = "replaced"
 UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
+#: The message of a push in Grafana's version history.
 _MESSAGE: Final = re.compile(r"agent-otel \S+ \((?P<digest>[0-9a-f]{12})\)")
 
 
-class Wish(NamedTuple):
-    """The options of the command line; a data source is its name and its uid."""
-
-    folder: Folder | None
-    datasource: tuple[str, str] | None
-    overwrite: bool
-
-
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    """The action for one dashboard and its reason; ``model`` is what is sent."""
+class _Step(NamedTuple):
+    """The action for one dashboard and its reason; ``model`` is what is sent over ``version``."""
 
     action: str
-    dashboard: Dashboard
+    uid: str
     model: _Model
+    digest: str
     version: int
     folder: Folder
-    why: tuple[str, ...] = ()
+    why: str = ""
 
     @property
     def writes(self) -> bool:
         """True when the step changes anything in Grafana."""
         return self.action not in {UNCHANGED, REFUSED}
 
-    @property
-    def digest(self) -> str:
-        """12 hex digits of a digest of the shipped dashboard."""
-        return hashlib.sha256(self.dashboard.text.encode()).hexdigest()[:12]
 
-
-def _step(grafana: Grafana, dashboard: Dashboard, wish: Wish) -> Step:
-    """Return the action for a dashboard. Nothing is written."""
-    existing = grafana.dashboard(dashboard.uid)
-    there = existing.folder if existing else ROOT
-    step = Step(
-        action=UPDATED if existing else CREATED,
-        dashboard=dashboard,
-        model=_selected(dashboard.model, existing.model if existing else {}, wish.datasource),
-        version=existing.version if existing else 0,
-        folder=wish.folder or there,
+def _step(  # noqa: PLR0913 - one for each option
+    grafana: Grafana, uid: str, text: str, folder: Folder | None, source: tuple[str, str] | None, *, overwrite: bool
+) -> _Step:
+    """Return the action for a dashboard. A data source is its name and its uid."""
+    digest, model = hashlib.sha256(text.encode()).hexdigest()[:12], json.loads(text)
+    found = grafana.dashboard(uid)
+    if found is None:
+        return _Step(CREATED, uid, _selected(model, {}, source), digest, 0, folder or ROOT)
+    existing, meta = found
+    there = (
+        Folder(str(meta["folderUid"]), str(meta.get("folderTitle") or ROOT.title)) if meta.get("folderUid") else ROOT
     )
-    if existing is None:
-        return step
-    if existing.provisioned:
-        by = f" ({existing.provisioned_by})" if existing.provisioned_by else ""
+    version = int(existing.get("version") or meta.get("version") or 0)
+    step = _Step(UPDATED, uid, _selected(model, existing, source), digest, version, folder or there)
+    if meta.get("provisioned"):
+        by = f" ({meta['provisionedExternalId']})" if meta.get("provisionedExternalId") else ""
         why = f"it is provisioned from a file on Grafana's side{by}: change it there"
-        return replace(step, action=REFUSED, why=(why,))
-    pushed = _MESSAGE.fullmatch(grafana.message_of_version(dashboard.uid, existing.version))
-    if pushed is None and wish.overwrite:
-        return replace(step, action=REPLACED)
+        return step._replace(action=REFUSED, why=why)
+    pushed = _MESSAGE.fullmatch(grafana.message_of_version(uid, version))
+    if pushed is None and overwrite:
+        return step._replace(action=REPLACED)
     if pushed is None:
-        return replace(step, action=REFUSED, why=("it was not saved by this command last; --overwrite replaces it",))
-    if pushed["digest"] != step.digest or (wish.datasource and wish.datasource[1] != _datasource(existing.model)):
+        return step._replace(action=REFUSED, why="it was not saved by this command last; --overwrite replaces it")
+    sources = (variable.get("current") or {} for variable in _variables(existing) if _is_source(variable))
+    if pushed["digest"] != digest or (source and source[1] != next(sources, {}).get("value")):
         return step
-    return replace(step, action=UNCHANGED if step.folder == there else MOVED)
+    return step._replace(action=UNCHANGED if step.folder == there else MOVED)
 
 
 def _variables(model: _Model) -> list[_Model]:
@@ -252,39 +257,20 @@ def _variables(model: _Model) -> list[_Model]:
     return [variable for variable in found or [] if isinstance(variable, dict)]
 
 
-def _datasource(model: _Model) -> object:
-    """Return the value of the first data source variable."""
-    chosen = (variable.get("current") or {} for variable in _variables(model) if variable.get("type") == "datasource")
-    return next(chosen, {}).get("value")
+def _is_source(variable: _Model) -> bool:
+    return variable.get("type") == "datasource"
 
 
-def _selected(model: _Model, existing: _Model, datasource: tuple[str, str] | None) -> _Model:
-    """Select in a new dashboard's variables the values of the existing one, and in the first of its type a source."""
+def _selected(model: _Model, existing: _Model, source: tuple[str, str] | None) -> _Model:
+    """Select in a new dashboard's variables the values of the existing one, and a data source in the first for one."""
     saved = {variable.get("name"): variable.get("current") for variable in _variables(existing)}
     for variable in _variables(model):
         if saved.get(variable.get("name")):
             variable["current"] = saved[variable["name"]]
-        if datasource and variable.get("type") == "datasource":
-            name, uid = datasource
-            variable["current"], datasource = {"selected": True, "text": name, "value": uid}, None
+        if source and _is_source(variable):
+            name, uid = source
+            variable["current"], source = {"selected": True, "text": name, "value": uid}, None
     return model
-
-
-def _carry_out(grafana: Grafana, steps: Sequence[Step]) -> Iterator[tuple[str, str, str]]:
-    """Write the planned dashboards, the folder first; yield each action with the dashboard's uid and address.
-
-    Raises:
-        Failure: Grafana refuses a write, with its message.
-    """
-    made: dict[str, Folder] = {}
-    for step in steps:
-        address = f"{grafana.url}/d/{step.dashboard.uid}"
-        if step.writes:
-            folder = step.folder
-            if not folder.uid and folder is not ROOT:
-                folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
-            address = grafana.save(step, folder)
-        yield step.action, step.dashboard.uid, address
 
 
 # --- Grafana -------------------------------------------------------------------------------------------------------
@@ -310,17 +296,6 @@ class Folder(NamedTuple):
 
 
 ROOT: Final = Folder("", "Dashboards")
-
-
-@dataclass(frozen=True)
-class Existing:
-    """A dashboard in Grafana; ``provisioned`` ones come from files on its side, and its API cannot write them."""
-
-    model: _Model
-    version: int
-    folder: Folder
-    provisioned: bool
-    provisioned_by: str
 
 
 class Grafana:
@@ -358,22 +333,15 @@ class Grafana:
         build = (settings or {}).get("buildInfo")
         return str(build.get("version") or "") if isinstance(build, dict) else ""
 
-    def dashboard(self, uid: str) -> Existing | None:
-        """Return the dashboard of this uid, None when there is none."""
+    def dashboard(self, uid: str) -> tuple[_Model, dict[str, Any]] | None:
+        """Return the dashboard of this uid and what Grafana says about it; None when there is none."""
         found = self._server.json("GET", f"/api/dashboards/uid/{quote(uid, safe='')}", none_for=_ABSENT)
         if found is None:
             return None
-        model, meta = found.get("dashboard"), found.get("meta") or {}
+        model = found.get("dashboard")
         if not isinstance(model, dict) or "panels" not in model:
             raise Failure(f"Grafana at {self.url} gives {uid} in a form without panels, which this command cannot read")
-        folder = str(meta.get("folderUid") or "")
-        return Existing(
-            model,
-            version=int(model.get("version") or meta.get("version") or 0),
-            folder=Folder(folder, str(meta.get("folderTitle") or ROOT.title)) if folder else ROOT,
-            provisioned=bool(meta.get("provisioned")),
-            provisioned_by=str(meta.get("provisionedExternalId") or ""),
-        )
+        return model, found.get("meta") or {}
 
     def message_of_version(self, uid: str, version: int) -> str:
         """Return the message that this version was saved with; empty when it is not available."""
@@ -381,12 +349,12 @@ class Grafana:
         found = self._server.json("GET", path, none_for=(*_ABSENT, httpx.codes.FORBIDDEN))
         return str((found or {}).get("message") or "")
 
-    def save(self, step: Step, folder: Folder) -> str:
+    def save(self, step: _Step, folder: Folder) -> str:
         """Write a dashboard over the version that was read, 0 for a new one; return its address.
 
         The request does not allow Grafana to overwrite: Grafana refuses it when another version was saved since.
         """
-        path, uid = "/api/dashboards/db", step.dashboard.uid
+        path, uid = "/api/dashboards/db", step.uid
         body = {
             "dashboard": {**step.model, "id": None, "version": step.version},
             "folderUid": folder.uid,

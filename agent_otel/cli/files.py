@@ -7,9 +7,8 @@ import os
 import re
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
@@ -29,8 +28,7 @@ _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
 
 
-@dataclass(frozen=True)
-class Dashboard:
+class Dashboard(NamedTuple):
     """A dashboard; ``text`` is the shipped file."""
 
     file: str
@@ -76,14 +74,13 @@ def texts(name: str, pattern: str) -> dict[str, str]:
 
 def runbooks() -> dict[str, str]:
     """Return the short form of each alert's runbook by the alert's name: its meaning and remedy, as text."""
-    return {Path(file).stem: _short(text) for file, text in texts("alerts", "runbooks/*.md").items()}
-
-
-def _short(runbook: str) -> str:
-    sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
-    text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
-    # Prometheus would parse these as the beginning of an expression.
-    return _WRAPPED.sub(" ", text).replace("{{", "{ {")
+    found = {}
+    for file, runbook in texts("alerts", "runbooks/*.md").items():
+        sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
+        text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
+        # Prometheus would parse these as the beginning of an expression.
+        found[Path(file).stem] = _WRAPPED.sub(" ", text).replace("{{", "{ {")
+    return found
 
 
 def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:

@@ -255,14 +255,12 @@ class Endpoint:
             (sample.name, _labels(sample.labels)): sample.value
             for family in families
             for sample in family.samples
-            if sample.name.startswith(semconv.SCOPE) and _is_usable(sample)
+            if sample.name.startswith(semconv.SCOPE)
+            # A count as this package has it, with the labels by which it is added up.
+            and math.isfinite(sample.value)
+            and sample.value >= 0
+            and all(label in sample.labels for label in _LABELS.get(sample.name, ()))
         }
-
-
-def _is_usable(sample: Any) -> bool:
-    """Return True for a count as this package has it, with the labels by which it is added up."""
-    needed = _LABELS.get(sample.name, ())
-    return math.isfinite(sample.value) and sample.value >= 0 and all(label in sample.labels for label in needed)
 
 
 class Window:

@@ -92,11 +92,15 @@ def _print(snapshot: Snapshot, *, is_json: bool, has_rates: bool = False) -> Non
     """Print a snapshot, with calls per minute if it ``has_rates``; end with 1 when a source does not answer."""
     if is_json:
         left_out = () if has_rates else ("per_minute",)
-        tables = {
-            name: [{key: _finite(value) for key, value in row.items() if key not in left_out} for row in rows]
-            for name, rows in (("tools", snapshot.tools), ("workflows", snapshot.workflows))
-        }
-        console.as_json({**tables, "failures": snapshot.failures})
+        # JSON has no infinity: a size above the last bucket is null.
+        tools, workflows = (
+            [
+                {key: None if value == math.inf else value for key, value in row.items() if key not in left_out}
+                for row in rows
+            ]
+            for rows in (snapshot.tools, snapshot.workflows)
+        )
+        console.as_json({"tools": tools, "workflows": workflows, "failures": snapshot.failures})
     elif not (snapshot.tools or snapshot.workflows or snapshot.failures):
         console.say("nothing of agent_otel has been counted there; `agent-otel doctor` says why")
     else:
@@ -110,11 +114,6 @@ def _print(snapshot: Snapshot, *, is_json: bool, has_rates: bool = False) -> Non
         click.echo(f"Error: {failure}", err=True)
     if snapshot.failures:
         raise click.exceptions.Exit(1)
-
-
-def _finite(value: object) -> object:
-    """Return a value as JSON has it: a size above the last bucket is null."""
-    return None if isinstance(value, float) and math.isinf(value) else value
 
 
 def _table(columns: Iterable[Column], rows: Iterable[Row]) -> None:

@@ -75,7 +75,10 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
         _show(found, rows, runbook_url)
     else:
         text = _markdown(found, rows, runbook_url)
-        click.echo(console.shown(_page(text) if form == "html" else text), nl=False)
+        if form == "html":
+            body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
+            text = _HTML.format(title=html.escape(_TITLE), body=body)
+        click.echo(console.shown(text), nl=False)
     if not any(row["now"] or row["before"] for row in found["totals"]):
         console.warn(
             f"{url} has no metric of agent_otel in this period: `agent-otel alerts check` says what it has, "
@@ -133,6 +136,10 @@ class _Period:
         """Return what a counter, or a part of a histogram, gained."""
         return self._values(prometheus.gained(metric, part, labels, self.window, self.matchers), labels)
 
+    def total(self, metric: Metric, part: str) -> int:
+        """Return the sum of all series of a metric."""
+        return round(sum(self.sums(metric, part=part).values()))
+
     def counts(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, int]:
         """Return the sums as whole numbers."""
         return _rounded(self.sums(metric, *labels, part=part))
@@ -154,7 +161,7 @@ def _review(store: Prometheus, since: str, seconds: float, until: float, matcher
     """Return the findings of the period ``since`` (a duration such as ``1d``) until then, and of the one before."""
     now, before = (_Period(store, since, end, matchers) for end in (until, until - seconds))
     totals = [
-        {"what": words, **{name: _total(period, metric, part) for name, period in (("now", now), ("before", before))}}
+        {"what": words, "now": now.total(metric, part), "before": before.total(metric, part)}
         for words, metric, part in _TOTALS
     ]
     calls = now.sums(semconv.ARGS_SIZE, _TOOL, part="count")
@@ -170,10 +177,6 @@ def _review(store: Prometheus, since: str, seconds: float, until: float, matcher
         "nearest": _nearest(now),
         "costs": _costs(now),
     }
-
-
-def _total(period: _Period, metric: Metric, part: str) -> int:
-    return round(sum(period.sums(metric, part=part).values()))
 
 
 def _rounded(sums: Mapping[_Key, float]) -> defaultdict[_Key, int]:
@@ -501,11 +504,6 @@ def _markdown(review: Mapping[str, Any], rows: int, runbook_url: str) -> str:
         elif table.alert:
             parts.append(f"Runbook: `{table.alert}`")
     return "\n\n".join(parts) + "\n"
-
-
-def _page(markdown: str) -> str:
-    body = MarkdownIt("commonmark", {"html": False}).enable("table").render(markdown)
-    return _HTML.format(title=html.escape(_TITLE), body=body)
 
 
 def _period(review: Mapping[str, Any]) -> str:
