@@ -45,7 +45,8 @@ def table(integrations: list[Integration]) -> str:
 
 def _entry(entry: Integration) -> str:
     packages = () if entry.packages == (entry.sites[0].candidates[0].module.partition(".")[0],) else ("packages",)
-    options = _options(entry, "distribution", "minimum", "tested", *packages, "product", "setting", "adapter")
+    named = () if entry.distribution == entry.name else ("distribution",)
+    options = _options(entry, *named, "minimum", "tested", *packages, "product", "setting", "adapter")
     sites = ", ".join(_site(site, entry.adapter) for site in entry.sites)
     return f"    Integration({entry.name!r}, {options}, sites=(\n        {sites}{',' * (len(entry.sites) == 1)})),\n"
 

@@ -10,6 +10,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agent_otel.integrations.registry.table import INTEGRATIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -222,14 +224,9 @@ def _modules() -> list[str]:
 
 
 def test_a_distribution_has_one_adapter() -> None:
-    entries = {
-        module: re.findall(r'distribution="([^"]+)"', MODULES[module].read_text())
-        for module in _modules()
-        if ADAPTER.match(module)
-    }
-    assert SHARED == {module for module, distributions in entries.items() if not distributions}
-    named = [distribution for distributions in entries.values() for distribution in distributions]
-    assert sorted(set(named)) == sorted(named)
+    adapters = {entry.distribution: f"agent_otel.integrations.{entry.adapter}" for entry in INTEGRATIONS}
+    assert SHARED == {module for module in _modules() if ADAPTER.match(module)} - {*adapters.values()}
+    assert len(adapters) == len(INTEGRATIONS)
 
 
 def test_a_folder_has_few_modules() -> None:

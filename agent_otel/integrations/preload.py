@@ -30,7 +30,7 @@ def load() -> None:
     global _is_done  # noqa: PLW0603 - once per process
     if not _is_done:
         _is_done = True
-        for part in (_sinks, _providers, _labels, _content, _remedies):
+        for part in (_sinks, _providers, _content, _remedies):
             errors.guarded("preload")(part)(settings.current())
 
 
@@ -57,12 +57,9 @@ def _providers(chosen: Settings) -> None:
         providers.load("METRICS")
 
 
-def _labels(chosen: Settings) -> None:
+def _content(chosen: Settings) -> None:
     if chosen.labels:
         importlib.import_module("opentelemetry.baggage")
-
-
-def _content(chosen: Settings) -> None:
     if chosen.capture_content and chosen.redact:
         with errors.suppressed(Exception):  # its module may be importing the framework; the first use looks again
             captured_content.redactor(chosen.redact)

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "ag2",
-    distribution="ag2",
     minimum="1.2",
     tested="1.2",
     uncovered="tools that the provider runs (`ag2.tools.builtin`) or the program's client",

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "agentscope",
-    distribution="agentscope",
     minimum="2.0.10",
     tested="2.0.10",
     uncovered="tools that the program executes outside of the agent (`is_external_tool`); realtime agents and agents "

@@ -50,7 +50,6 @@ def _database(module: str, name: str) -> Site:
 
 ENTRY = Integration(
     "agno",
-    distribution="agno",
     minimum="2.3",
     tested="2.3 and 3.1",
     uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and those before 3.1",

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "browser-use",
-    distribution="browser-use",
     minimum="0.13.14",
     tested="0.13.14, with Chromium",
     uncovered="the state of the page, which the model gets in each step and which no tool returns; images of results; "

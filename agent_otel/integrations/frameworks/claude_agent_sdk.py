@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "claude-agent-sdk",
-    distribution="claude-agent-sdk",
     minimum="0.2",
     tested="0.2.186 with the program that comes with it",
     uncovered=(

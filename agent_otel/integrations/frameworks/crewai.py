@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 _CALL = "AgentExecutor._execute_single_native_tool_call"  # in another package up to 1.15.25
 ENTRY = Integration(
     "crewai",
-    distribution="crewai",
     minimum="1.15",
     tested="1.15.0 and 1.15.30",
     uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew; functions that "

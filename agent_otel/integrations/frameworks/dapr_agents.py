@@ -20,7 +20,6 @@ from agent_otel.semconv import STATE, TOOL_ERROR
 
 ENTRY = Integration(
     "dapr-agents",
-    distribution="dapr-agents",
     minimum="1.0",
     tested="1.0.9, the agent against a stand-in for daprd",
     uncovered="tools that are handed the workflow itself: they run in workflow code",

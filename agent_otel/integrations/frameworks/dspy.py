@@ -44,7 +44,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "dspy",
-    distribution="dspy",
     minimum="3.4",
     tested="3.4.1",
     uncovered="ids of an agent's calls; the calls of an agent that a plain function runs (they are part of the "

@@ -44,7 +44,6 @@ def _service(module: str, name: str, **more: str) -> Site:
 
 ENTRY = Integration(
     "google-adk",
-    distribution="google-adk",
     minimum="1.15",
     tested="1.15 and 2.13, with Gemini",
     uncovered="tools that Gemini runs; tools that are nodes of workflows before 2.13; in live runs, what is handed "

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "livekit-agents",
-    distribution="livekit-agents",
     minimum="1.8",
     tested="1.8, sessions in text",
     uncovered="what a tool returns after `ctx.update()`, which is measured in its place; the tools behind a "

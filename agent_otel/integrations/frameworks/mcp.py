@@ -33,7 +33,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Hook, Passing, Within, after
-from agent_otel.integrations.readers import inject_into, raises_within, replace_by_text
+from agent_otel.integrations.readers import inject_into, nothing, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "mcp",
-    distribution="mcp",
     minimum="1.9",
     tested="1.30 and 2.3",
     uncovered="resources, prompts, sampling and elicitation; on the client, `call_tool_as_task` of SDK 1",
@@ -79,7 +78,6 @@ ENTRY = Integration(
 )
 FASTMCP_ENTRY = Integration(
     "fastmcp",
-    distribution="fastmcp",
     minimum="3.0",
     tested="3.0 and 4.1",
     uncovered="resources and prompts; the runs of tools as background tasks, to whose dispatch a policy applies",
@@ -211,11 +209,6 @@ _called: list[str] = []
 
 # The calls that clients of the Model Context Protocol in this process wait for. A server in the same process leaves
 # them to the client, and no others of the same tool: a client of another process may call it at any time.
-
-
-def is_called(tool: str) -> bool:
-    """Return true while a client in this process waits for a call of a tool of this name."""
-    return tool in _called
 
 
 def _sending(invocation: Invocation) -> str | None:
@@ -383,7 +376,7 @@ def call_of(name: object, arguments: object) -> ToolCall | None:
     """Read the call of a server's tool; return None for one that is left to the client."""
     named = text(name)
     call = None
-    if named is not None and not is_called(named):
+    if named is not None and named not in _called:
         arguments, announced = {} if is_empty(arguments) else arguments, _announced_sizes.get(named)
         host, connection = _host.get(), _connection.get()
         call = ToolCall(named, arguments, type="extension", host=host, announced=announced, mcp=connection)
@@ -391,32 +384,23 @@ def call_of(name: object, arguments: object) -> ToolCall | None:
     return call
 
 
-def _is_fastmcp(server: object) -> bool:
-    return type(server).__module__.partition(".")[0] == "fastmcp"
-
-
-def _introduce(session: object, message: object) -> None:
-    """Remember the client's name and its connection for the request; a stateless server has no name."""
+def _served_call(server: object, session: object, message: object, given: object) -> ToolCall | None:
+    """Read the call of a request; remember its client's name, which a stateless server has not, and its connection."""
     _connection.set(of_server(message))
     params = fields(fields(session).get("_client_params"))
-    client = fields(params.get("clientInfo", params.get("client_info")))
-    _host.set(text(client.get("name")))
-
-
-def _nothing(_: Any) -> None:
-    """Return no result: the hooks inside the request have read it."""
+    _host.set(text(fields(params.get("clientInfo", params.get("client_info"))).get("name")))
+    if type(server).__module__.partition(".")[0] == "fastmcp":
+        return None
+    asked = fields(given)
+    return call_of(asked.get("name"), asked.get("arguments"))
 
 
 def _handled(invocation: Invocation) -> ToolCall | None:
-    asked = invocation.arg(1, "req")
-    known = fields(asked)
+    known = fields(invocation.arg(1, "req"))
     if text(known.get("method")) != _METHOD:
         return None
-    _introduce(invocation.arg(2, "session"), invocation.arg(0, "message"))
-    if _is_fastmcp(invocation.instance):
-        return None
-    given = fields(known.get("params"))
-    return call_of(given.get("name"), given.get("arguments"))
+    session, message = invocation.arg(2, "session"), invocation.arg(0, "message")
+    return _served_call(invocation.instance, session, message, known.get("params"))
 
 
 @Passing
@@ -447,15 +431,10 @@ def _answer_of(invocation: Invocation) -> Any:
 
 
 def _request(invocation: Invocation) -> ToolCall | None:
-    method = invocation.arg(1, "method")
-    if text(method) != _METHOD:
+    if text(invocation.arg(1, "method")) != _METHOD:
         return None
-    runner = fields(invocation.instance)
-    _introduce(runner.get("connection"), invocation.arg(0, "dctx"))
-    if _is_fastmcp(runner.get("server")):
-        return None
-    given = fields(invocation.arg(2, "params"))
-    return call_of(given.get("name"), given.get("arguments"))
+    runner, message = fields(invocation.instance), invocation.arg(0, "dctx")
+    return _served_call(runner.get("server"), runner.get("connection"), message, invocation.arg(2, "params"))
 
 
 @Hook
@@ -511,11 +490,6 @@ def replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) ->
     return answer.model_copy(update=update)
 
 
-def _server_parameters(_: Invocation) -> Iterable[str]:
-    """Return the parameters of the tool of the running request, if the client has listed the tools."""
-    return parameters.get(_measured.get() or "", ())
-
-
 def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> None:
     asked = invocation.arg(1, "req")
     arguments = {**fields(asked.params.arguments), **values}
@@ -535,14 +509,22 @@ def _answer_handled(replacement: Replacement, invocation: Invocation) -> Any:
     return invocation.arg(0, "message").respond(types.ServerResult(denied(replacement)))
 
 
-def _answer_request(_: Any, replacement: Replacement, __: Invocation) -> Any:
-    """Return the answer to a denied call as it goes on the wire."""
-    return denied(replacement).model_dump(by_alias=True, mode="json", exclude_none=True)
-
-
-_answer = ToolReader(_handled, result, replace=replace, parameters=_server_parameters)
-handled = ToolReader(_handled, _nothing, _answer, inject=_inject_handled, answer=_answer_handled)
-request = ToolReader(_request, _nothing, station=HANDED_BACK, inject=_inject_request, replace=_answer_request)
+_answer = ToolReader(
+    _handled,
+    result,
+    replace=replace,
+    parameters=lambda _: parameters.get(_measured.get() or "", ()),  # if the client has listed the tools
+)
+# The hooks inside the request read the result.
+handled = ToolReader(_handled, nothing, _answer, inject=_inject_handled, answer=_answer_handled)
+request = ToolReader(
+    _request,
+    nothing,
+    station=HANDED_BACK,
+    inject=_inject_request,
+    # A denied call is answered as it goes on the wire.
+    replace=lambda _, denial, __: denied(denial).model_dump(by_alias=True, mode="json", exclude_none=True),
+)
 
 
 tool = ToolReader(
@@ -584,10 +566,6 @@ def _sampled(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
 
 
-def _no_result(_: Any) -> None:
-    """Return None: the tool has not run yet."""
-
-
 def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
     """Return the answer to a denied call, in place of the task."""
     content = [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
@@ -597,7 +575,7 @@ def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
 injected = ToolReader(_injected, tool_result, replace=replace_tool_result)
 task = ToolReader(
     lambda invocation: call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments")),
-    _no_result,
+    nothing,  # the tool has not run yet
     replace=_refuse,
 )
 sampling = Hook(_asked, lambda *_: None, _turn)

@@ -72,7 +72,6 @@ _ENCODING = {
 
 ENTRY = Integration(
     "openai-agents",
-    distribution="openai-agents",
     minimum="0.7",
     tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar",
     uncovered="handoffs; of shells what the cut that the model asks for leaves out; the ceiling and the claim check on "

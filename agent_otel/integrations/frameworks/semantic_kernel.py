@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "semantic-kernel",
-    distribution="semantic-kernel",
     minimum="1.45",
     tested="1.45, whose agents do not run on Python 3.14",
     uncovered="`invoke_stream` of a function that the program calls itself; runs of agents other than "

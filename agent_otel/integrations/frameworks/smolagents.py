@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "smolagents",
-    distribution="smolagents",
     minimum="1.24",
     tested="1.24 and 1.26",
     uncovered="tools of an agent whose code runs in a remote executor (E2B, Docker, Modal, Blaxel): they run there",

@@ -66,7 +66,6 @@ SESSIONS = (
 
 ENTRY = Integration(
     "anthropic",
-    distribution="anthropic",
     minimum="0.72",
     tested="0.125 and 2.11",
     uncovered="batches; the old text completions; of managed agents' sessions what the provider's side does",

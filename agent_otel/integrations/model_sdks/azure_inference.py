@@ -14,7 +14,6 @@ from agent_otel.integrations.wrap import MeasuredStream, OtherItems
 
 ENTRY = Integration(
     "azure-ai-inference",
-    distribution="azure-ai-inference",
     minimum="1.0.0b5",
     tested="1.0.0b9",
     uncovered="embeddings",

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "cohere",
-    distribution="cohere",
     minimum="5.16",
     tested="7.3",
     uncovered="the API v1 (`Client.chat`); embeddings and reranking",

@@ -60,7 +60,6 @@ INTERACTIONS = Site(
 
 ENTRY = Integration(
     "google-genai",
-    distribution="google-genai",
     minimum="1.20",
     tested="1.20, 2.34 and 3.4",
     uncovered="of Gemini Live: the size of what a session holds, its tokens, texts and audio; interactions before "

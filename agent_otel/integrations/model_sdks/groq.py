@@ -9,7 +9,6 @@ from agent_otel.integrations.registry.entries import Integration
 
 ENTRY = Integration(
     "groq",
-    distribution="groq",
     minimum="0.13",
     tested="1.7",
     uncovered="embeddings, audio and batches",

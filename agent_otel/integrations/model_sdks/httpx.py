@@ -34,7 +34,6 @@ _SENDING = "Client.send AsyncClient.send"
 
 ENTRY = Integration(
     "httpx",
-    distribution="httpx",
     minimum="0.27",
     tested="0.28, requests in the formats of OpenAI and Anthropic",
     uncovered=_UNCOVERED,
@@ -43,7 +42,6 @@ ENTRY = Integration(
 )
 SUCCESSOR = Integration(
     "httpx2",
-    distribution="httpx2",
     minimum="2.0",
     tested="2.16, requests in the formats of OpenAI and Anthropic",
     uncovered=_UNCOVERED,

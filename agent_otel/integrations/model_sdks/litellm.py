@@ -58,7 +58,6 @@ LOOPS = (
 
 ENTRY = Integration(
     "litellm",
-    distribution="litellm",
     minimum="1.70",
     tested="1.106",
     uncovered="requests that its proxy sends, in another process; tools of its other harnesses (Claude Code, Codex and "

@@ -72,7 +72,6 @@ VOICE = Site(
 )
 ENTRY = Integration(
     "mistralai",
-    distribution="mistralai",
     minimum="1.3",
     tested="1.12 and 3.7",
     uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async`, not their calls; "

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "ollama",
-    distribution="ollama",
     minimum="0.4",
     tested="0.6.3",
     uncovered="`generate` and embeddings",

@@ -63,7 +63,6 @@ RESPONSES = Site(
 
 ENTRY = Integration(
     "openai",
-    distribution="openai",
     minimum="1.40",
     tested="2.54 and 3.52",
     uncovered="results of the tools that OpenAI runs, except for `mcp_call`; of Realtime sessions and of responses "

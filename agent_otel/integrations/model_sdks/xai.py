@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "xai-sdk",
-    distribution="xai-sdk",
     minimum="1.6",  # the first with ids of calls in results
     tested="1.6 and 1.21",
     uncovered="batches, images and videos; results of the tools that xAI runs; the client's own retries",

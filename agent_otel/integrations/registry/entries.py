@@ -56,14 +56,14 @@ class Site:
 
 
 class Integration:
-    """An integration: its name, its distribution, the oldest supported version, and its independent wrap sites.
+    """An integration: its name, the oldest supported version, and its independent wrap sites.
 
-    A candidate among the sites is a site of one candidate. ``tested`` names the versions, and the engine, on which the
-    tests run it. ``packages`` are the modules of the distribution that a program imports first: their import checks the
-    version, because the modules of the sites may not exist in another version. The default is the package of the first
-    candidate; a namespace package runs no code, so that the modules below it stand in its place. ``product`` names the
-    integration that this one is a part of, and is disabled with. ``setting`` is the variable that switches this one on,
-    where it is off by default.
+    ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate.
+    ``tested`` names the versions, and the engine, on which the tests run it. ``packages`` are the modules of the
+    distribution that a program imports first: their import checks the version, because the modules of the sites may not
+    exist in another version. The default is the package of the first candidate; a namespace package runs no code, so
+    that the modules below it stand in its place. ``product`` names the integration that this one is a part of, and is
+    disabled with. ``setting`` is the variable that switches this one on, where it is off by default.
     """
 
     __slots__ = (
@@ -75,9 +75,9 @@ class Integration:
         self,
         name: str,
         *,
-        distribution: str,
         minimum: str,
         sites: tuple[Site | Candidate | str, ...],
+        distribution: str = "",
         tested: str = "",
         uncovered: str = "",
         packages: tuple[str, ...] = (),
@@ -86,7 +86,7 @@ class Integration:
         adapter: str = "",
     ) -> None:
         self.name = name
-        self.distribution = distribution
+        self.distribution = distribution or name
         self.minimum = minimum
         self.sites = tuple(site if isinstance(site, Site) else Site(site) for site in sites)
         self.tested = tested

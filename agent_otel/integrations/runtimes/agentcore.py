@@ -25,7 +25,6 @@ from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(
     "bedrock-agentcore",
-    distribution="bedrock-agentcore",
     minimum="1.25",
     tested="1.25, its application, called over HTTP as the service calls it",
     uncovered="WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` but boto3 (see `bedrock`); of memory, "
@@ -38,13 +37,27 @@ _INVOKE = "InvokeAgentRuntime"
 _SESSION = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
-class _Counted:
-    """The chunks of a streamed response, which are reported as one payload when the stream ends."""
+class _Body:
+    """A body that is read in parts, which are reported as one payload when the last one has been read."""
 
-    def __init__(self, chunks: Any, step: Step) -> None:
-        self._chunks = chunks
+    def __init__(self, stream: Any, step: Step) -> None:
+        self._stream = stream
         self._step = step
         self._bytes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @errors.guarded("agentcore.read")
+    def _add(self, size: int, *, is_last: bool) -> None:
+        self._bytes += size
+        if is_last and self._bytes:
+            sent, self._bytes = self._bytes, 0
+            step_handler.payload(self._step, Payload(OUTPUT, sent))
+
+
+class _Counted(_Body):
+    """The chunks of a streamed response."""
 
     def __aiter__(self) -> Any:
         return self
@@ -52,26 +65,14 @@ class _Counted:
     async def __anext__(self) -> Any:
         has_ended = True  # with an error, or because the caller has gone
         try:
-            chunk = await self._chunks.__anext__()
+            chunk = await self._stream.__anext__()
             has_ended = False
         finally:
             if has_ended:
-                self._report()
-        self._add(chunk)
+                self._add(0, is_last=True)
+        with errors.reported("agentcore.read"):
+            self._add(payloads.bytes_of(chunk), is_last=False)
         return chunk
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._chunks, name)
-
-    @errors.guarded("agentcore.chunk")
-    def _add(self, chunk: Any) -> None:
-        self._bytes += payloads.bytes_of(chunk)
-
-    @errors.guarded("agentcore.stream")
-    def _report(self) -> None:
-        sent, self._bytes = self._bytes, 0
-        if sent:
-            step_handler.payload(self._step, Payload(OUTPUT, sent))
 
 
 @after
@@ -88,13 +89,8 @@ def invoked(invocation: Invocation, response: Any, _: BaseException | None) -> N
         response.body_iterator = _Counted(chunks, step)
 
 
-class _Read:
-    """The raw stream of an answer, which is reported when the program has read or closed it."""
-
-    def __init__(self, stream: Any, step: Step) -> None:
-        self._stream = stream
-        self._step = step
-        self._bytes = 0
+class _Read(_Body):
+    """The raw stream of an answer, which the program reads or closes."""
 
     def read(self, amount: int | None = None, *args: Any, **kwargs: Any) -> bytes:
         data: bytes = self._stream.read(amount, *args, **kwargs)
@@ -114,16 +110,6 @@ class _Read:
     def close(self) -> None:
         self._add(0, is_last=True)
         self._stream.close()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    @errors.guarded("agentcore.read")
-    def _add(self, size: int, *, is_last: bool) -> None:
-        self._bytes += size
-        if is_last and self._bytes:
-            sent, self._bytes = self._bytes, 0
-            step_handler.payload(self._step, Payload(OUTPUT, sent))
 
 
 @after

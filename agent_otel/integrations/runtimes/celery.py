@@ -31,7 +31,6 @@ from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
     "celery",
-    distribution="celery",
     minimum="5.3",
     tested="5.7, memory broker",
     uncovered="results in SQL databases, MongoDB and Cassandra, and of `task_always_eager`, of which no record is "

@@ -23,7 +23,6 @@ from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
     "dbos",
-    distribution="dbos",
     minimum="2.0",
     tested="2.0 and 3.4, SQLite",
     uncovered="inputs of steps, which are not stored; results of other workflows, messages and events that are read",

@@ -24,7 +24,6 @@ from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(
     "inngest",
-    distribution="inngest",
     minimum="0.5",
     tested="0.5, its own handler over HTTP, called as the server calls it",
     uncovered="the inputs of steps, which are references; a state that the SDK has to fetch (`use_api`)",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "langgraph",
-    distribution="langgraph",
     minimum="0.2.76",
     tested="0.2.76 to 1.2",
     uncovered="`RemoteGraph`: its tools run in another process, which measures them where it has the switch on",
@@ -52,7 +51,6 @@ ENTRY = Integration(
 CHECKPOINT_ENTRY = Integration(
     "langgraph-checkpoint",
     product="langgraph",
-    distribution="langgraph-checkpoint",
     minimum="2.0.10",
     tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
     uncovered="what a saver stores besides: a row's ids, versions and metadata",
@@ -62,7 +60,6 @@ CHECKPOINT_ENTRY = Integration(
 AWS_ENTRY = Integration(
     "langgraph-checkpoint-aws",
     product="langgraph",
-    distribution="langgraph-checkpoint-aws",
     minimum="1.2",
     tested="1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service",
     uncovered="on Valkey and in Bedrock sessions, what is stored besides what the serializer returns",
@@ -78,7 +75,6 @@ AWS_ENTRY = Integration(
 COSMOSDB_ENTRY = Integration(
     "langgraph-checkpoint-cosmosdb",
     product="langgraph",
-    distribution="langgraph-checkpoint-cosmosdb",
     minimum="0.4",
     tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item",
     uncovered="the properties that the service adds to an item, such as `_etag`",
@@ -93,7 +89,6 @@ COSMOSDB_ENTRY = Integration(
 MONGODB_ENTRY = Integration(
     "langgraph-checkpoint-mongodb",
     product="langgraph",
-    distribution="langgraph-checkpoint-mongodb",
     minimum="0.1",
     tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol",
     uncovered="the ids of a document",
@@ -103,7 +98,6 @@ MONGODB_ENTRY = Integration(
 POSTGRES_ENTRY = Integration(
     "langgraph-checkpoint-postgres",
     product="langgraph",
-    distribution="langgraph-checkpoint-postgres",
     minimum="2.0",
     tested="2.0 to 3.2",
     uncovered="nothing known",
@@ -113,7 +107,6 @@ POSTGRES_ENTRY = Integration(
 REDIS_ENTRY = Integration(
     "langgraph-checkpoint-redis",
     product="langgraph",
-    distribution="langgraph-checkpoint-redis",
     minimum="0.3",
     tested="0.5: a real Redis with RedisJSON and RediSearch",
     uncovered="keys, and the flag of a checkpoint that has writes",

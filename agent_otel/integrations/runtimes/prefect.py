@@ -23,7 +23,6 @@ from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(
     "prefect",
-    distribution="prefect",
     minimum="3.8",
     tested="3.8, its own server",
     uncovered="results that are not persisted; the parameters of tasks, which are references",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 ENTRY = Integration(
     "durabletask",
-    distribution="durabletask",
     minimum="1.5",
     tested="1.5 to 1.12, its in-memory backend",
     uncovered="tool calls in an orchestrator's own code, which replays",
@@ -48,7 +47,6 @@ ENTRY = Integration(
 # Up to 1.18 the worker is in a distribution of its own, dapr-ext-workflow, of the same version.
 DAPR_ENTRY = Integration(
     "dapr",
-    distribution="dapr",
     minimum="1.18",
     tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd",
     uncovered="tool calls in a workflow's own code, which replays",
