@@ -47,8 +47,9 @@ def apply(integration: Integration, site: Site, module_name: str) -> None:
 
 
 def _apply(integration: Integration, site: Site, module_name: str) -> None:
-    if _is_applied(site, module_name):
-        return
+    name, spec = _matched.get(site, (None, None))
+    if name is not None and (name != module_name or getattr(sys.modules.get(name), "__spec__", None) is spec):
+        return  # it is applied, and its module has not been reloaded
     if integration.is_disabled(settings.current().disabled_integrations):
         versions.without_policy(integration)
         return
@@ -79,12 +80,6 @@ def _apply(integration: Integration, site: Site, module_name: str) -> None:
         return  # the module of an older version is still there, and the newer form is elsewhere
     # Without a version, the program's own module has the name; `agents.tool` is not so rare.
     versions.say_unmatched(integration, version, f"nothing this package knows in {module_name}")
-
-
-def _is_applied(site: Site, module_name: str) -> bool:
-    """Return True for a site that was applied, unless it was in this module and the module has been reloaded."""
-    name, spec = _matched.get(site, (None, None))
-    return name is not None and (name != module_name or getattr(sys.modules.get(name), "__spec__", None) is spec)
 
 
 def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
@@ -193,15 +188,10 @@ def restore() -> None:
     for reference, names in list(_adopted.values()):
         owner = reference()
         for name in names if owner is not None else ():
-            _restore_adopted(owner, name)
+            found: Any = vars(owner).get(name)
+            if getattr(found, _MARK, False):  # else another's wrapper is around ours, and stays
+                setattr(owner, name, found.__wrapped__)
     _adopted.clear()
     _matched.clear()
     versions.forget()
     switches.hooked.clear()
-
-
-def _restore_adopted(owner: Any, name: str) -> None:
-    """Put back a method of a family, which is what ours stands for; another's wrapper around ours stays."""
-    found = vars(owner).get(name)
-    if getattr(found, _MARK, False):
-        setattr(owner, name, found.__wrapped__)

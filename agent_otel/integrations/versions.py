@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-    from agent_otel.integrations.registry.entries import Integration, Site
+    from agent_otel.integrations.registry.entries import Integration
 
 _METADATA = (".dist-info", ".egg-info")
 #: The versions of distributions whose modules have been imported.
@@ -70,8 +70,8 @@ def check(integration: Integration, module: str) -> None:
         for site in integration.sites:
             is_expected = not (site.beside or is_older(version, site.minimum))
             modules = [candidate.module for candidate in site.candidates]
-            has_any = any(name in sys.modules or _spec(name) is not None for name in modules)
-            if is_expected and _has_package(site) and not has_any:
+            packages = {name.partition(".")[0] for name in modules}  # of another distribution, which may be missing
+            if is_expected and not _is_there(modules) and _is_there(packages):
                 say_unmatched(integration, version, f"it has no module {site.candidates[0].module}")
 
 
@@ -138,10 +138,8 @@ def is_to_come(module: str) -> bool:
     return _spec(module) is not None if loaded is None else is_running(loaded)
 
 
-def _has_package(site: Site) -> bool:
-    """Return false for a site in a package of another distribution, which is not installed."""
-    packages = {candidate.module.partition(".")[0] for candidate in site.candidates}
-    return any(package in sys.modules or _spec(package) is not None for package in packages)
+def _is_there(modules: Iterable[str]) -> bool:
+    return any(name in sys.modules or _spec(name) is not None for name in modules)
 
 
 def _spec(module: str) -> object:

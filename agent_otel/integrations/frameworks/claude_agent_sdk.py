@@ -122,9 +122,5 @@ def _ask(block: dict[str, Any]) -> None:
 request = ToolReader(_call, _result, replace=_replace, inject=_inject)
 
 
-def _run(_: Invocation) -> AgentRun:
-    """Read a run: the reading of what the program sends, which asks for the tools, until it is disconnected."""
-    return AgentRun()
-
-
-agent_run = RunReader(_run, is_cancelled_at_end=True)
+# Read a run: the reading of what the program sends, which asks for the tools, until it is disconnected.
+agent_run = RunReader(lambda _: AgentRun(), is_cancelled_at_end=True)

@@ -64,11 +64,6 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return value.model_copy(update={"content": content, "structuredContent": None, "isError": is_error})
 
 
-def _replace_message(message: Any, replacement: Replacement, _: Invocation) -> dict[str, Any]:
-    """Put a replacement into the message with the text about an exception."""
-    return {**fields(message), "content": replacement.text}
-
-
 run_tool = ToolReader(
     lambda invocation: ToolCall(invocation.arg(0, "tool_name"), dict(invocation.kwargs)),
     _produced,
@@ -80,7 +75,7 @@ activity = ToolReader(
     lambda message: ToolResult(fields(message)["content"]),
     run_tool,
     station=HANDED_BACK,
-    replace=_replace_message,
+    replace=lambda message, replacement, _: {**fields(message), "content": replacement.text},
 )
 
 

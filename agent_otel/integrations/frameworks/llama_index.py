@@ -184,17 +184,13 @@ def _run(invocation: Invocation) -> AgentRun:
     return AgentRun(workflow=type(workflow).__name__)
 
 
-def _goes_on(running: Any) -> Any:
-    """Return the task of a run; where the handler is not a task itself, it has one."""
-    return getattr(running, "_result_task", running)
-
-
 #: Make a span of each run.
 _ALSO_TRACED_BY = (
     "openinference.instrumentation.llama_index:LlamaIndexInstrumentor",
     "opentelemetry.instrumentation.llamaindex:LlamaIndexInstrumentor",
 )
-run = RunReader(_run, _goes_on, also_traced_by=_ALSO_TRACED_BY)
+# Where the handler is not the task of the run itself, it has one.
+run = RunReader(_run, lambda running: getattr(running, "_result_task", running), also_traced_by=_ALSO_TRACED_BY)
 
 # LlamaIndex beside OpenInference, whose span of a tool is open while the tool runs, and gets the numbers. The hooks
 # hold that span for the call, and read the result before it ends.

@@ -73,12 +73,6 @@ _agent: ContextVar[tuple[str | None, Run | None]] = ContextVar("agent_otel_seman
 preparing = Hook(lambda invocation: _agent.set((text(invocation.instance.name), execution_context.open_run())))
 
 
-def _running_agent() -> str | None:
-    """Return the name of the agent that runs; None behind its run."""
-    name, run = _agent.get()
-    return None if run is not None and run.is_over else name
-
-
 def _call(invocation: Invocation) -> ToolCall | None:
     """Read a function that the program calls itself; one that is a prompt is a tool only where a model calls it."""
     function, context = invocation.instance, invocation.arg(0, "context")
@@ -97,7 +91,8 @@ def _function_call(invocation: Invocation) -> ToolCall | None:
             tool = function.fully_qualified_name
             # The second is an item's at OpenAI's Responses; without any, the call is still a model's.
             call_id = text(asked.call_id) or text(asked.id) or tool
-            return ToolCall(tool, asked.arguments, call_id, _running_agent())
+            agent, run = _agent.get()
+            return ToolCall(tool, asked.arguments, call_id, None if run is not None and run.is_over else agent)
     return None
 
 

@@ -6,6 +6,8 @@ It is imported when the first module is imported that an entry names; interprete
 
 from __future__ import annotations
 
+from functools import partial
+
 from agent_otel._internal import env
 from agent_otel.integrations.registry.table import INTEGRATIONS
 
@@ -39,16 +41,13 @@ def watched(integrations: Iterable[Integration]) -> set[str]:
 
 def checks(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
     """Map the first modules of each distribution to the function that checks its version."""
-    return {module: _checker(integration) for integration in integrations for module in integration.packages}
+    return {module: partial(_check, integration) for integration in integrations for module in integration.packages}
 
 
-def _checker(integration: Integration) -> Callable[[str], None]:
-    def check(module: str) -> None:
-        from agent_otel.integrations import versions  # noqa: PLC0415 - not at interpreter start
+def _check(integration: Integration, module: str) -> None:
+    from agent_otel.integrations import versions  # noqa: PLC0415 - not at interpreter start
 
-        versions.check(integration, module)
-
-    return check
+    versions.check(integration, module)
 
 
 def triggers(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
@@ -60,43 +59,36 @@ def triggers(integrations: Iterable[Integration]) -> dict[str, Callable[[str], N
             for module in site.beside or {candidate.module for candidate in site.candidates}:
                 (neighbours if site.beside else sites).setdefault(module, []).append((integration, site))
     return {
-        **{module: _watcher(waiting) for module, waiting in neighbours.items()},
-        **{module: _applier(waiting) for module, waiting in sites.items()},
+        **{module: partial(_watch, waiting) for module, waiting in neighbours.items()},
+        **{module: partial(_apply, waiting) for module, waiting in sites.items()},
     }
 
 
-def _watcher(waiting: _Sites) -> Callable[[str], None]:
-    def watch(_: str) -> None:
-        """Wait for the modules of these sites: the other instrumentation beside which they are wrapped is here."""
-        from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
+def _watch(waiting: _Sites, _: str) -> None:
+    """Wait for the modules of these sites: the other instrumentation beside which they are wrapped is here."""
+    from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
 
-        for integration, site in waiting:
-            apply = _applier([(integration, site)])
-            import_hook.install({candidate.module: apply for candidate in site.candidates}, each_time=True)
-
-    return watch
+    for integration, site in waiting:
+        apply = partial(_apply, [(integration, site)])
+        import_hook.install({candidate.module: apply for candidate in site.candidates}, each_time=True)
 
 
-def _applier(waiting: _Sites) -> Callable[[str], None]:
-    def apply(module: str) -> None:
-        """Load the wrapping and apply; this runs inside the user's import and must not raise."""
-        from agent_otel._internal import errors  # noqa: PLC0415 - not at interpreter start
+def _apply(waiting: _Sites, module: str) -> None:
+    """Load the wrapping and apply; this runs inside the user's import and must not raise."""
+    from agent_otel._internal import errors  # noqa: PLC0415 - not at interpreter start
 
-        try:
-            from agent_otel.integrations import patching  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
-        except errors.ours(Exception) as error:
-            errors.warn_once(
-                "load",
-                f"agent_otel cannot measure anything: {errors.described(error)}. Is it installed with its "
-                "dependencies?",
-            )
-            env.without_policy(module)
-            return
-        _check_disabled()
-        for integration, site in waiting:
-            patching.apply(integration, site, module)
-
-    return apply
+    try:
+        from agent_otel.integrations import patching  # noqa: PLC0415 - loads wrapt and OpenTelemetry's API
+    except errors.ours(Exception) as error:
+        errors.warn_once(
+            "load",
+            f"agent_otel cannot measure anything: {errors.described(error)}. Is it installed with its dependencies?",
+        )
+        env.without_policy(module)
+        return
+    _check_disabled()
+    for integration, site in waiting:
+        patching.apply(integration, site, module)
 
 
 def _check_disabled() -> None:

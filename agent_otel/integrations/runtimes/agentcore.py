@@ -126,7 +126,10 @@ def called(invocation: Invocation, answered: Any, _: BaseException | None) -> No
 def _read_invocation(request: dict[str, Any], answered: Any) -> None:
     headers = fields(request.get("headers"))
     sessions = (value for name, value in headers.items() if name.lower() == _SESSION)
-    step = Step(_RUNTIME, workflow=_runtime_of(text(request.get("url_path"))), execution=text(next(sessions, None)))
+    # The runtime's id is the last part of the ARN in ``/runtimes/{ARN}/invocations``.
+    arn, is_found, _ = unquote(text(request.get("url_path")) or "").rpartition("/invocations")
+    runtime = arn.rpartition("/")[2] if is_found else None
+    step = Step(_RUNTIME, workflow=runtime, execution=text(next(sessions, None)))
     body = request.get("body")
     if type(body) is bytes and body:
         step_handler.payload(step, Payload(INPUT, len(body), body))
@@ -138,12 +141,6 @@ def _read_invocation(request: dict[str, Any], answered: Any) -> None:
         stream._raw_stream = _Read(stream._raw_stream, step)
     elif http.content:
         step_handler.payload(step, Payload(OUTPUT, len(http.content), http.content))
-
-
-def _runtime_of(path: str | None) -> str | None:
-    """Return the runtime's id: the last part of the ARN in ``/runtimes/{ARN}/invocations``."""
-    arn, is_found, _ = unquote(path or "").rpartition("/invocations")
-    return arn.rpartition("/")[2] if is_found else None
 
 
 #: The SDKs write the ids before the payload.
@@ -174,7 +171,9 @@ def created(request: dict[str, Any], answered: Any) -> None:
     if transfer is not None and not transfer.is_read:
         payloads.add(body)
         return
-    payloads.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=_memory(request))
+    # The part of ``/memories/{id}/events``.
+    memory = (text(request.get("url_path")) or "").rpartition("/events")[0].rpartition("/memories/")[2] or None
+    payloads.report(_RUNTIME, _session(body), STATE, len(body), None, is_appended=True, agent=memory)
 
 
 def _session(body: bytes) -> str | None:
@@ -185,8 +184,3 @@ def _session(body: bytes) -> str | None:
             return token[1].decode("utf-8", "replace")
         depth += _DEPTHS.get(token[0], 0)
     return None
-
-
-def _memory(request: dict[str, Any]) -> str | None:
-    """Return the memory's id: the part of ``/memories/{id}/events``."""
-    return (text(request.get("url_path")) or "").rpartition("/events")[0].rpartition("/memories/")[2] or None

@@ -87,14 +87,10 @@ def _step(task: Any) -> Step:
     request = task.request
     root_id = request.root_id or request.id
     workflow = task.name if root_id == request.id else None
-    return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=_transport_of(task.app))
-
-
-def _transport_of(app: Any) -> str | None:
-    """Return the kind of an application's broker, in its transport's words; opens no connection."""
-    if app not in _transports:
-        _transports[app] = app.connection_for_read().get_transport_cls().driver_type
-    return _transports[app]
+    if task.app not in _transports:  # the kind of the application's broker, in its words; this opens no connection
+        _transports[task.app] = task.app.connection_for_read().get_transport_cls().driver_type
+    transport = _transports[task.app]
+    return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=transport)
 
 
 def _input(request: Any) -> Payload | None:

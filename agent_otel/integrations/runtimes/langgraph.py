@@ -246,7 +246,10 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     error: BaseException | None,
 ) -> None:
     size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
-    _discover(saving.saver, direction, variant)
+    # SQLite's limit, which a connection may lower and which it can report from Python 3.11 on.
+    limit = getattr(getattr(saving.saver, "conn", None), "getlimit", None)
+    if limit is not None:
+        discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
     step = Step(_RUNTIME, node, execution=identity(config["configurable"]["thread_id"]), variant=variant)
     carried = Payload(direction, size, value=stored, kind=kind, is_appended=saving.is_beside)
     step_handler.payload(step, carried, refused=payloads.refusal(error))
@@ -260,13 +263,6 @@ def _variant(saving: _Saving) -> str | None:
             # The caps are one to four.
             return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= saving.blobs else name
     return None
-
-
-def _discover(saver: Any, direction: str, variant: str | None) -> None:
-    """Discover SQLite's limit, which a connection may lower and which it can report from Python 3.11 on."""
-    limit = getattr(getattr(saver, "conn", None), "getlimit", None)
-    if limit is not None:
-        discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
 
 
 put = Hook(_begin, _put, within=open_saving)
