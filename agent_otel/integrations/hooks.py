@@ -146,32 +146,20 @@ class Family(NamedTuple):
 
 
 def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
-    """Return the wrapper that runs a hook."""
-    if hook.after is None and hook.within is None:
-        return _hooked_before(hook)
-    return _hooked_async(hook) if is_async else _hooked(hook)
+    """Return the wrapper that runs a hook; one that runs before alone has run when an async function returns."""
+    return _hooked(hook) if not is_async or (hook.after is None and hook.within is None) else _hooked_async(hook)
 
 
-def _hooked_before(hook: Hook) -> Wrapper:
+def _hooked(hook: Hook) -> Wrapper:
     before = hook.before
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        if before is not None:
-            _run_before(before, invocation)
-        return wrapped(*invocation.args, **invocation.kwargs)
-
-    return wrapper
-
-
-def _hooked(hook: Hook) -> Wrapper:
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
-        if hook.before is not None and not _run_before(hook.before, invocation):
-            return wrapped(*args, **kwargs)
+        if before is not None and not _run_before(before, invocation):
+            return wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
         with errors.finishing(visit.close), visit:
-            visit.value = wrapped(*args, **kwargs)
+            visit.value = wrapped(*invocation.args, **invocation.kwargs)
             return visit.value
 
     return wrapper
@@ -181,10 +169,10 @@ def _hooked_async(hook: Hook) -> Wrapper:
     async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         if hook.before is not None and not _run_before(hook.before, invocation):
-            return await wrapped(*args, **kwargs)
+            return await wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
         with errors.finishing(visit.close), visit:
-            visit.value = await wrapped(*args, **kwargs)
+            visit.value = await wrapped(*invocation.args, **invocation.kwargs)
             return visit.value
 
     return wrapper

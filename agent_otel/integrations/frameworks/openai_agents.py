@@ -377,9 +377,6 @@ def _report_added(session: Any, items: Any, size: int, error: BaseException | No
     payloads.report(_RUNTIME, whose, STATE, size, listed(items), variant=variant, error=error, is_appended=True)
 
 
-# --- sessions with a serializer of their own -------------------------------------------------------------------------
-
-
 @payloads.writing
 def added(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     _report_added(invocation.instance, invocation.arg(0, "items"), invocation.state.bytes, error)
@@ -397,8 +394,6 @@ def read(invocation: Invocation, items: Any, error: BaseException | None) -> Non
 
 serialized = after(payloads.add_returned)
 deserialized = Hook(lambda invocation: payloads.add(invocation.arg(0, "item"), is_read=True))
-
-# --- Dapr ------------------------------------------------------------------------------------------------------------
 
 
 @payloads.writing

@@ -173,8 +173,6 @@ background = stream._replace(
 )
 
 
-# --- until 1.61 ------------------------------------------------------------------------------------------------------
-
 # The event of the hooks after the call that runs: the framework takes the model's result from it, after it has yielded.
 _after: ContextVar[weakref.ref[Any] | None] = ContextVar("agent_otel_strands_after", default=None)
 

@@ -74,9 +74,6 @@ def _error_type(error: Any) -> str | None:
     return error.type.rpartition(".")[2] if error is not None and error.type else None
 
 
-# --- steps while they run ---------------------------------------------------------------------------------------------
-
-
 def _end(execution: str, operation_id: str, outcome: StepOutcome) -> bool:
     """End a step, if this is one and has not ended."""
     visit = _running.pop((execution, operation_id), None)
@@ -149,9 +146,6 @@ class _Factory:
 
 
 plugin = _Factory()
-
-
-# --- what no plug-in hears --------------------------------------------------------------------------------------------
 
 
 @after

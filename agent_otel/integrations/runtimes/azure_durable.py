@@ -80,9 +80,6 @@ _workflows: OrderedDict[str, str] = OrderedDict()
 _current: ContextVar[_Call | None] = ContextVar("agent_otel_azure_durable_call", default=None)
 
 
-# --- the worker -------------------------------------------------------------------------------------------------------
-
-
 def _invoked(invocation: Invocation) -> _Call | None:
     request = invocation.arg(0, "request").request.invocation_request
     function = sys.modules[_WORKER]._functions.get_function(request.function_id)
@@ -136,9 +133,6 @@ def _awaiting(_: Invocation) -> _Call | None:
     if call is not None:
         call.begin()
     return call
-
-
-# --- orchestrators ----------------------------------------------------------------------------------------------------
 
 
 def _orchestrating(invocation: Invocation) -> Any:

@@ -80,9 +80,6 @@ class _Thread(threading.local):
 _thread = _Thread()
 
 
-# --- a task -----------------------------------------------------------------------------------------------------------
-
-
 def _step(task: Any) -> Step:
     request = task.request
     root_id = request.root_id or request.id
@@ -154,9 +151,6 @@ def starting(_: Invocation) -> None:
     if scope is not None and scope.name == _INSTRUMENTATION and span.name.startswith("run/"):
         span.set_attribute("celery.action", "run")
     step_handler.step_started()
-
-
-# --- what is serialised -----------------------------------------------------------------------------------------------
 
 
 @after

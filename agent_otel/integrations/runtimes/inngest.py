@@ -76,9 +76,6 @@ def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
     return kept.pop(id(key), (None, None))[1]
 
 
-# --- a call -----------------------------------------------------------------------------------------------------------
-
-
 @after
 def received(invocation: Invocation, request: Any, error: Any) -> None:
     if error is None and getattr(request, "use_api", True) is False:
@@ -106,9 +103,6 @@ def _answered(invocation: Invocation, result: Any, error: BaseException | None) 
         step_handler.payload(call.step._replace(attempt=1), call.state._replace(kind=steps[0] if steps else ""))
     if result is not None and not steps and result.error is None:
         _keep(_returned, result, call.step)
-
-
-# --- a step -----------------------------------------------------------------------------------------------------------
 
 
 @after
@@ -140,9 +134,6 @@ def ended(invocation: Invocation, value: Any, error: Any) -> None:
         _keep(_ran, reported.info, visit)
         return
     visit.finish(error_type=None if failed is None else class_of(failed))
-
-
-# --- the answer -------------------------------------------------------------------------------------------------------
 
 
 def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -> None:

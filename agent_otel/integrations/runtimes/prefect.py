@@ -86,9 +86,6 @@ _unstored: dict[int, _Unstored] = {}
 _ending: Within[Step] = Within("agent_otel_prefect_flow")
 
 
-# --- tasks ------------------------------------------------------------------------------------------------------------
-
-
 def _step(invocation: Invocation) -> Step | None:
     """Return the step of a task run; None if its transaction is committed, since the task does not run then."""
     engine = invocation.instance
@@ -130,9 +127,6 @@ def _flow_run() -> str | None:
 execution_context.workflows.append(_flow_run)
 
 
-# --- flows ------------------------------------------------------------------------------------------------------------
-
-
 def _of(engine: Any) -> Step:
     return Step(_RUNTIME, None, engine.flow.name, identity(engine.flow_run.id), max(engine.flow_run.run_count, 1))
 
@@ -158,9 +152,6 @@ def created(invocation: Invocation, run: Any, error: Any) -> None:
     size = int(said[1].replace(",", ""))
     step = Step(_RUNTIME, workflow=getattr(flow, "name", None))
     step_handler.payload(step, Payload(INPUT, size, value=invocation.kwargs.get("parameters")), None, said[0])
-
-
-# --- results ----------------------------------------------------------------------------------------------------------
 
 
 def _storing(invocation: Invocation) -> Any:

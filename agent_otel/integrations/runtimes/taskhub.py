@@ -119,8 +119,6 @@ class TaskHub:
         self._results: OrderedDict[tuple[str, int], Step] = OrderedDict()
         self._executed = Recent()
 
-    # --- activities -----------------------------------------------------------------------------------------------
-
     def step(self, invocation: Invocation, run: str | None = None) -> Step:
         """Read which activity runs, and count how often this process has executed it.
 
@@ -147,8 +145,6 @@ class TaskHub:
         with self._lock:
             remember(self._results, (instance_id, task_id), self._step(invocation), _MAX_RESULTS)
         return StepOutcome(carried_or_none(OUTPUT, text))
-
-    # --- workflows ------------------------------------------------------------------------------------------------
 
     def turn(self, invocation: Invocation, result: Any, error: Any) -> None:
         """Read a turn of a workflow, unless it has been read before.
@@ -237,8 +233,6 @@ class TaskHub:
                 if carried is not None:
                     yield Step(self._runtime, task.name, execution=instance_id), action.id, carried
 
-    # --- what is sent ---------------------------------------------------------------------------------------------
-
     def stub_made(self, invocation: Invocation, result: Any, error: Any) -> None:
         """Wrap a connection's stub, to see the hub's answers to results: the worker does not pass them on."""
         stub = invocation.instance
@@ -301,8 +295,6 @@ def is_refusal(error: Any) -> bool:
     return callable(details) and _TOO_LARGE in (details() or "")
 
 
-# --- durabletask ---
-
 #: The run that the hub names in its request for an activity: its instance has the same id in its next run.
 _run: Within[str] = Within("agent_otel_durabletask_run")
 _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "createSubOrchestration")
@@ -345,7 +337,6 @@ activity = StepReader(lambda invocation: _hub.step(invocation, _run.get()), _hub
 orchestrator = Hook(after=_hub.turn, within=Flag(handler.muted))
 stub = after(_hub.stub_made)
 
-# --- Dapr: its own copy of the worker, with activities that may be coroutine functions ---
 
 _dapr = TaskHub("dapr", ("completeWorkflow", "workflowStatus"), "createChildWorkflow", first=1)
 dapr_activity = StepReader(_dapr.step, _dapr.input, _dapr.output)

@@ -64,9 +64,6 @@ _activation: ContextVar[Any] = ContextVar("agent_otel_temporal_activation", defa
 _completed: ContextVar[tuple[Any, int] | None] = ContextVar("agent_otel_temporal_completed", default=None)
 
 
-# --- the activity side ------------------------------------------------------------------------------------------------
-
-
 def _step(invocation: Invocation) -> Step:
     start = invocation.arg(1, "start")
     run_id = start.workflow_execution.run_id or getattr(start, "run_id", None)
@@ -116,9 +113,6 @@ def _failed(failure: Any, limit: int) -> StepOutcome:
     carried = Payload(OUTPUT, failure.ByteSize())
     refused = refusal_of(carried, limit)
     return StepOutcome(error_type=error_type) if refused is None else StepOutcome(carried, error_type, refused)
-
-
-# --- the workflow side ------------------------------------------------------------------------------------------------
 
 
 @Hook
@@ -187,9 +181,6 @@ def _read_commands(completion: Any, limit: int) -> None:
     if scheduled is not None and history_bytes > run.last.get(HISTORY, 0):  # local activities add nothing to it yet
         run.last[HISTORY] = history_bytes
         _report(_of(activation, run), Payload(HISTORY, history_bytes, kind=scheduled))
-
-
-# --- the worker -------------------------------------------------------------------------------------------------------
 
 
 # Read the namespace's limits when a worker has validated it with the server.
