@@ -219,15 +219,10 @@ def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> 
 def passing(hook: Passing, *, is_async: bool) -> Wrapper:
     """Return the wrapper that lets a function call the wrapped one."""
 
-    async def wrapper_async(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return await hook.run(wrapped, Invocation(instance, args, kwargs))
+    async def wrapper_async(wrapped: Callable[..., Any], *call: Any) -> Any:
+        return await hook.run(wrapped, Invocation(*call))
 
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return hook.run(wrapped, Invocation(instance, args, kwargs))
-
-    return wrapper_async if is_async else wrapper
+    return wrapper_async if is_async else lambda wrapped, *call: hook.run(wrapped, Invocation(*call))
 
 
 def revising(hook: Revising) -> Wrapper:

@@ -195,7 +195,7 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_async = inspect.iscoroutinefunction(wrapped) or (isinstance(reader, ToolReader) and reader.is_awaited)
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader | RunReader) and is_generator:
-        return lambda wrapped, instance, args, kwargs: _measured(wrapped, reader, Invocation(instance, args, kwargs))
+        return lambda wrapped, *call: _measured(wrapped, reader, Invocation(*call))
     queues = isinstance(reader, Door | ToolReader) and handler.queues_calls()
     carry: Carry | None = None
     if isinstance(reader, ModelReader):
@@ -700,10 +700,8 @@ def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_
 
         return send() if dialogue is None else talk(exchange, dialogue, send)
 
-    async def wrapper_async(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        return await wrapper(wrapped, instance, args, kwargs)
+    async def wrapper_async(*call: Any) -> Any:
+        return await wrapper(*call)
 
     return wrapper_async if is_async else wrapper
 
@@ -817,10 +815,8 @@ def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_a
             visit.run(lambda other: _whole(exchange, wrapped(*other.args, **other.kwargs)))
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
-    async def wrapper_async(
-        wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> Any:
-        invocation = Invocation(instance, args, kwargs)
+    async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
+        invocation = Invocation(instance, *call)
         visit = summaries.begin(reader, invocation)
         if visit is not None:
 
