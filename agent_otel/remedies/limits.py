@@ -11,6 +11,7 @@ import functools
 import json
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
@@ -85,6 +86,7 @@ def without_execution() -> None:
     errors.warn_once("limits_without_execution", _WITHOUT_EXECUTION)
 
 
+@dataclass(eq=False, slots=True)
 class _Spent:
     """The calls, bytes and tokens that an execution has used.
 
@@ -92,15 +94,12 @@ class _Spent:
     requests alone have shown, with the limit that each one was above.
     """
 
-    __slots__ = ("bytes", "calls", "ids", "names", "shown", "tokens")
-
-    def __init__(self) -> None:
-        self.calls = 0
-        self.bytes = 0
-        self.tokens = 0
-        self.ids: dict[str, None] = {}
-        self.names: dict[str, None] = {}
-        self.shown: dict[int, LimitReached | None] = {}
+    calls: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    ids: dict[str, None] = field(default_factory=dict)
+    names: dict[str, None] = field(default_factory=dict)
+    shown: dict[int, LimitReached | None] = field(default_factory=dict)
 
 
 class Limits:
@@ -113,6 +112,7 @@ class Limits:
         self._tokens = chosen.max_result_tokens
         self._model_tokens = chosen.max_execution_tokens
         self.reset()
+        fork.after_fork(self.reset)
 
     def reset(self) -> None:
         """Drop all usage; a forked child calls this."""
@@ -215,11 +215,7 @@ def _of(usage: OrderedDict[str, _Spent], key: str) -> _Spent:
 def current() -> Limits | None:
     """Return the limits of this process, which calls and requests share; None where none is set."""
     chosen = settings.current()
-    if not chosen.limits:
-        return None
-    limits = Limits(chosen)
-    fork.after_fork(limits.reset)
-    return limits
+    return Limits(chosen) if chosen.limits else None
 
 
 _CURSORS: Final = ("cursor", "page_token", "next_token", "page", "offset", "start", "after")

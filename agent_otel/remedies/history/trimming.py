@@ -27,13 +27,14 @@ from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import CONTEXT_SUMMARIZE, TRIM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from agent_otel.remedies.history.turns import History, Result
 
 
 DEDUPLICATE: Final = "deduplicate"
 
+_DIGIT: Final = re.compile(r"\d")
 _UNIQUE: Final = 16
 """Characters of a provider's ids at least: ``call_…`` with 24, ``toolu_…`` with 24, UUIDs with 32."""
 
@@ -134,19 +135,18 @@ def _doubled(history: History) -> set[int]:
             known[key] = (*earlier[:1], place)
         if before and any(_same(history.messages[other], history.messages[place]) for other in before):
             found.add(place)
-    return found | _repeated(history) | copies(history, _same)
+    return found | _repeated(history) | _copied(history)
 
 
 def _repeated(history: History) -> set[int]:
     """Return the places of messages that repeat earlier ones around a call with the same unique id."""
     found: set[int] = set()
     first: dict[tuple[str | None, ...], int] = {}
-    end = len(history.seen)
-    while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
-        end -= 1  # the user may send the same again
+    end = _end(history)
     for place, seen in enumerate(history.seen):
         ids = tuple([asked.id for asked in seen.asked])
-        if not ids or not all(_is_unique(call_id) for call_id in ids):
+        # A provider has drawn a unique id; some frameworks number the calls of each turn anew.
+        if not ids or not all(each is not None and len(each) >= _UNIQUE and _DIGIT.search(each) for each in ids):
             continue
         earlier = first.setdefault(ids, place)
         if earlier == place or place in found or not _same(history.messages[earlier], history.messages[place]):
@@ -162,9 +162,12 @@ def _repeated(history: History) -> set[int]:
     return found
 
 
-def _is_unique(call_id: str | None) -> bool:
-    """Return True for an id that a provider has drawn; some frameworks number the calls of each turn anew."""
-    return call_id is not None and len(call_id) >= _UNIQUE and any(map(str.isdigit, call_id))
+def _end(history: History) -> int:
+    """Return the number of messages before the user's last ones: the user may send the same again."""
+    end = len(history.seen)
+    while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
+        end -= 1
+    return end
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -188,61 +191,41 @@ _LEAST_ANSWERS: Final = 2
 _LEAST_CHARACTERS: Final = 40
 _MODEL: Final = ("assistant", "ai", "model")
 
-# Copies of a conversation of texts without ids, which a restored checkpoint has put behind the conversation. Only a
-# copy of its beginning counts, and only with answers that a model would not give twice in the same words. A user who
-# repeats a question, or a whole exchange of short words, is no restored checkpoint.
 
+def _copied(history: History) -> set[int]:
+    """Return the places of texts without ids that repeat the beginning of the conversation.
 
-def copies(history: History, are_same: Callable[[Any, Any], bool]) -> set[int]:
-    """Return the places of messages that repeat the beginning of the conversation, from the user's first message on.
-
-    The user's last messages are never among them.
+    A restored checkpoint has put such a copy behind the conversation. It counts only from the user's first message on,
+    and with answers that a model would not give twice in the same words: a user who repeats a question, or a whole
+    exchange of short words, is no restored checkpoint. The user's last messages are never among them.
     """
-    end = len(history.seen)
-    while end and history.seen[end - 1].by_user and not history.seen[end - 1].answered:
-        end -= 1  # the user may send the same again
+    end, found = _end(history), set[int]()
     begin = next((place for place in range(end) if history.seen[place].by_user), end)
-    found: set[int] = set()
     place = begin + 1
     while place < end:
-        length = _length(history, begin, place, end, are_same)
-        if length and _is_distinct(history, begin, length):
-            before = _before(history, begin, place, are_same)
+        length = 0
+        while begin + length < place and place + length < end and _is_text_of(history, begin + length, place + length):
+            length += 1
+        if length and _is_distinct(history.messages[begin : begin + length]):
+            before = 0  # messages before the copy, such as a system message, that were copied with it
+            while before < begin and _same(*(history.messages[at - 1 - before] for at in (begin, place))):
+                before += 1
             found.update(range(place - before, place + length))
         place += length or 1
     return found
 
 
-def _length(history: History, begin: int, place: int, end: int, are_same: Callable[[Any, Any], bool]) -> int:
-    """Return the number of texts from a place on that equal those at the beginning."""
-    length = 0
-    while begin + length < place and place + length < end:
-        one, other = begin + length, place + length
-        if not (_is_text(history, one) and _is_text(history, other)):
-            break
-        if not are_same(history.messages[one], history.messages[other]):
-            break
-        length += 1
-    return length
+def _is_text_of(history: History, one: int, other: int) -> bool:
+    """Return True for two equal texts without ids and calls."""
+    both = history.seen[one], history.seen[other]
+    has_more = any(seen.id is not None or seen.asked or seen.answered for seen in both)
+    return not has_more and _same(history.messages[one], history.messages[other])
 
 
-def _before(history: History, begin: int, place: int, are_same: Callable[[Any, Any], bool]) -> int:
-    """Return the number of messages before a copy, such as a system message, that were copied with it."""
-    before = 0
-    while before < begin and are_same(history.messages[begin - 1 - before], history.messages[place - 1 - before]):
-        before += 1
-    return before
-
-
-def _is_text(history: History, place: int) -> bool:
-    seen = history.seen[place]
-    return seen.id is None and not seen.asked and not seen.answered
-
-
-def _is_distinct(history: History, begin: int, length: int) -> bool:
-    """Return True when these messages hold enough different answers of a model."""
+def _is_distinct(messages: Sequence[Any]) -> bool:
+    """Return True when messages hold enough different answers of a model."""
     answers = set()
-    for message in history.messages[begin : begin + length]:
+    for message in messages:
         known = fields(message)
         text = text_of(known.get("content") or known.get("parts"))
         if (known.get("role") or known.get("type")) in _MODEL and text and len(text) >= _LEAST_CHARACTERS:

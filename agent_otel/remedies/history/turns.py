@@ -6,6 +6,7 @@ All of it depends on the messages only, so that the same history has the same vi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import ours
@@ -29,28 +30,24 @@ at OpenAI, at 3.
 """
 
 
+@dataclass(eq=False, slots=True)
 class Call:
     """A call in its history. ``at`` is the place of its message; ``turn`` counts from 0."""
 
-    __slots__ = ("answer", "asked", "at", "turn")
-
-    def __init__(self, at: int, asked: RequestedCall, turn: int) -> None:
-        self.at = at
-        self.asked = asked
-        self.turn = turn
-        self.answer: Result | None = None
+    at: int
+    asked: RequestedCall
+    turn: int
+    answer: Result | None = None
 
 
+@dataclass(eq=False, slots=True)
 class Result:
     """A result in its history; an orphaned one has no call."""
 
-    __slots__ = ("answered", "at", "call", "turn")
-
-    def __init__(self, at: int, answered: AnsweredCall, turn: int) -> None:
-        self.at = at
-        self.answered = answered
-        self.turn = turn
-        self.call: Call | None = None
+    at: int
+    answered: AnsweredCall
+    turn: int
+    call: Call | None = None
 
     @property
     def name(self) -> str | None:
@@ -103,7 +100,8 @@ class History:
                     _wait(waiting, call)
             for answered in seen.answered:
                 result = Result(at, answered, self.turns - 1)
-                result.call = _answered(waiting, answered)
+                key = ("id", answered.id) if answered.id is not None else ("name", answered.name)
+                result.call = next((call for call in waiting.get(key, ()) if call.answer is None), None)
                 if result.call is not None:
                     result.call.answer = result
                 elif answered.id is None and answered.name is None:
@@ -130,16 +128,10 @@ def _wait(waiting: dict[tuple[str, str | None], list[Call]], call: Call) -> None
     """Register a call under its id, if it has one, and under its tool's name: results may lack the id."""
     for key in (("id", call.asked.id), ("name", call.asked.name)):
         if key[1] is not None:
-            others = waiting.get(key)
-            if others is None or others[-1].turn != call.turn:
-                waiting[key] = [call]
-            else:
-                others.append(call)
-
-
-def _answered(waiting: dict[tuple[str, str | None], list[Call]], answered: AnsweredCall) -> Call | None:
-    key = ("id", answered.id) if answered.id is not None else ("name", answered.name)
-    return next((call for call in waiting.get(key, ()) if call.answer is None), None)
+            others = waiting.setdefault(key, [])
+            if others and others[-1].turn != call.turn:
+                others.clear()
+            others.append(call)
 
 
 def read(messages: Sequence[Any], ids: Sequence[str | None] = ()) -> History:
