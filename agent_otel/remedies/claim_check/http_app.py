@@ -51,7 +51,10 @@ class ResultsApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request or a lifespan event."""
         if scope["type"] == "lifespan":
-            await _live(receive, send)
+            event = ""
+            while event != "lifespan.shutdown":
+                event = (await receive())["type"]
+                await send({"type": f"{event}.complete"})
         elif scope["type"] == "http":
             status, headers, body = await self._answer(scope)
             fields = {**_SAFE, "content-length": str(len(body)), **headers}
@@ -78,7 +81,7 @@ class ResultsApp:
             return 503, {"content-type": "text/plain"}, b"the store does not answer"
 
     async def _read(self, scope: Scope, place: Place, owner: str) -> _Answer:
-        asked = _headers(scope)
+        asked = {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         if scope["method"] == "HEAD":
             header = await self._reader.ahead(place, caller=owner)
             return 200, {**_described(header), "content-length": str(header.bytes)}, b""
@@ -108,14 +111,6 @@ def path(place: Place) -> str:
     return f"/executions/{execution}/tool-results/{node}/{call}"
 
 
-async def _live(receive: Receive, send: Send) -> None:
-    while True:
-        event = (await receive())["type"]
-        await send({"type": f"{event}.complete"})
-        if event == "lifespan.shutdown":
-            return
-
-
 def _place(scope: Scope) -> Place | None:
     """Parse the path in its percent-encoded form: a decoded slash in an id looks like a separator."""
     raw = scope.get("raw_path") or quote(scope["path"]).encode()
@@ -133,10 +128,6 @@ def _place(scope: Scope) -> Place | None:
                 return None
         case _:
             return None
-
-
-def _headers(scope: Scope) -> dict[str, str]:
-    return {name.lower().decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
 
 
 def _described(header: Header) -> dict[str, str]:

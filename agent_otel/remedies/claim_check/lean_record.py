@@ -105,18 +105,14 @@ def render(record: LeanRecord | Mapping[str, Any]) -> RenderedRecord:
         whole = record.get("result")
         record = LeanRecord.from_dict(record)
         if whole is not None and record.truncated_preview is None:
-            raw = raw_of(whole)
-            text = raw.text or ""
-            return _row(record, text, complete=True)
+            return _row(record, raw_of(whole).text or "", complete=True)
     text = record.truncated_preview or ""
     return _row(record, text, complete=record.result_bytes == len(text.encode("utf-8", "surrogatepass")))
 
 
 def _row(record: LeanRecord, text: str, *, complete: bool) -> RenderedRecord:
-    status = "ok" if record.success else record.error or "error"
-    return RenderedRecord(
-        record.id, record.name, record.args, status, record.duration_ms, text, complete, record.result_ref
-    )
+    status, ref = "ok" if record.success else record.error or "error", record.result_ref
+    return RenderedRecord(record.id, record.name, record.args, status, record.duration_ms, text, complete, ref)
 
 
 #: Key of a LangChain message's ``response_metadata`` that holds the claim of its result.

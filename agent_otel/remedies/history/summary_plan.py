@@ -137,8 +137,19 @@ def plan(
     left = room - summary_tokens
     if last_user is not None:
         left -= sizes[last_user]
-    end, left = _kept(history, parts, sizes, left, last_user, made_end)
-    fold, left = _marked(history, [part for part in parts if part[0] < end], sizes, left, last_user, made_end)
+    # A new summary replaces the last earlier one.
+    floor = max((stop for start, stop in parts if earlier_summary(history, start, stop) is not None), default=0)
+    end, left = _kept(history, parts, sizes, left, last_user, max(floor, made_end))
+    answers = {result.at for result in history.results if result.at >= made_end}  # the others are marks already
+    costs = [_MARK_TOKENS if at in answers else size for at, size in enumerate(sizes)]
+    if last_user is not None:
+        costs[last_user] = 0
+    fold = end if end > first else 0
+    for start, stop in reversed([part for part in parts if part[0] < end]):
+        cost = sum(costs[start:stop])
+        if start < floor or (cost > left and stop < count):
+            break
+        fold, left = start, left - cost
     if not history.calls:  # the summary is a message of the model, which a message of the user has to follow
         fold = next((at for at in range(fold, count) if _is_user(history, at)), fold)
         end = max(end, fold)
@@ -156,14 +167,15 @@ def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
     sizes: Sequence[int],
     left: int,
     last_user: int | None,
-    made_end: int,
+    floor: int,
 ) -> tuple[int, int]:
     """Return where the messages begin that stay as they are, and the tokens that are left.
 
-    The newest part may take all that is left, others take no more than two thirds: marks need room as well.
+    The newest part may take all that is left, others take no more than two thirds: marks need room as well. From the
+    first call of the last turn on that has no result yet, all messages stay: a result may still come.
     """
-    waiting = _first_open(history)
-    floor = max(_floor(history, parts), made_end)
+    open_calls = (call.at for call in history.calls if call.answer is None and call.turn == history.turns - 1)
+    waiting = min(open_calls, default=len(history.messages))
     end, spent, most = parts[-1][1], 0, left * 2 // 3
     for start, stop in reversed(parts):
         cost = sum(sizes[start:stop]) - (sizes[start] if start == last_user else 0)
@@ -172,27 +184,6 @@ def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
             break
         end, spent = start, spent + cost
     return end, left - spent
-
-
-def _marked(  # noqa: PLR0913, PLR0917 - the readings of a history
-    history: History,
-    parts: list[tuple[int, int]],
-    sizes: Sequence[int],
-    left: int,
-    last_user: int | None,
-    made_end: int,
-) -> tuple[int, int]:
-    """Return where the calls begin that stay with marks for results, and the tokens that are left."""
-    fold = parts[-1][1] if parts else 0
-    floor = _floor(history, parts)
-    answers = {result.at for result in history.results if result.at >= made_end}  # the others are marks already
-    for start, stop in reversed(parts):
-        marked = [_MARK_TOKENS if at in answers else sizes[at] for at in range(start, stop) if at != last_user]
-        is_newest = stop == len(sizes)
-        if start < floor or (sum(marked) > left and not is_newest):
-            break
-        fold, left = start, left - sum(marked)
-    return fold, left
 
 
 def earlier_summary(history: History, start: int, stop: int) -> str | None:
@@ -207,18 +198,6 @@ def earlier_summary(history: History, start: int, stop: int) -> str | None:
         if said is not None and said.startswith(SAID):
             return said.removeprefix(SAID)
     return None
-
-
-def _floor(history: History, parts: list[tuple[int, int]]) -> int:
-    """Return the place behind the last earlier summary: a new one replaces it."""
-    return max((stop for start, stop in parts if earlier_summary(history, start, stop) is not None), default=0)
-
-
-def _first_open(history: History) -> int:
-    """Return the place of the first call of the last turn that has no result yet; a result may still come."""
-    last = history.turns - 1
-    waiting = [call.at for call in history.calls if call.answer is None and call.turn == last]
-    return min(waiting, default=len(history.messages))
 
 
 def opening(history: History) -> int:
