@@ -79,7 +79,7 @@ class RetriedCalls:
         """Store a result for later attempts."""
         kept = _content(record, read)
         if kept is not None:
-            await self._check.keep_answer(*kept, blocks=blocks)
+            await self._check.writer.aput(*kept, blocks=blocks)
 
     @staticmethod
     def _begin(record: Dispatch) -> _Spot | None:
@@ -271,8 +271,7 @@ class Remedies:
         found, check = None, self._claim_check
         content = self._claimed(record, reader, read)
         if content is not None and check is not None:
-            outcome = await check.store(record, content, blocks=blocks)
-            view = await check.view(record, content, outcome, blocks=blocks)
+            view = await check.view(record, content, blocks=blocks)
             if view is not None:
                 found = Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)

@@ -115,7 +115,7 @@ class ClaimCheck:
             tenant=chosen.claim_check_tenant,
             report=report,
         )
-        self._writer = ClaimWriter(
+        self.writer = ClaimWriter(
             self.claims,
             budget=chosen.claim_check_budget_seconds,
             ttl=chosen.claim_check_ttl_seconds,
@@ -126,11 +126,6 @@ class ClaimCheck:
         self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
         #: Digests of the first texts that were kept under an id, by hashes of their places.
         self._texts: dict[int, str] = {}
-
-    async def store(self, record: ToolInvocation, content: Content, *, blocks: bool) -> Stored | NotStored:
-        """Store a result within the time budget; ``blocks`` blocks the thread instead of awaiting."""
-        origin = self._origin(record)
-        return self._writer.put(content, origin) if blocks else await self._writer.aput(content, origin)
 
     def keep(self, value: object, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
@@ -144,14 +139,10 @@ class ClaimCheck:
         if call is not None and call.call.call_id is not None:
             number = self._kept[call] = self._kept.get(call, 0) + 1
             origin = self._origin(call, f"-{name}-{number}")
-            return self._writer.put(content, origin)
+            return self.writer.put(content, origin)
         owner = current_owner() or (call.call.execution if call is not None else None) or ""
         origin = Origin(owner, owner, tool, tool, name)
-        return self._writer.put(content, origin, distinct=True)
-
-    async def keep_answer(self, text: str, origin: Origin, *, blocks: bool) -> None:
-        """Store the result of a call for later attempts of its step; a later write replaces it."""
-        _ = self._writer.put(text, origin) if blocks else await self._writer.aput(text, origin)
+        return self.writer.put(content, origin, distinct=True)
 
     async def keep_text(self, text: str, origin: Origin, *, blocks: bool) -> str | None:
         """Store a text; return the id of its call there, None when it is not stored.
@@ -164,7 +155,7 @@ class ClaimCheck:
             while len(self._texts) > _MOST_TEXTS:
                 self._texts.pop(next(iter(self._texts)), None)
         origin = origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
-        outcome = self._writer.put(text, origin) if blocks else await self._writer.aput(text, origin)
+        outcome = await self.writer.aput(text, origin, blocks=blocks)
         return origin.call if isinstance(outcome, Stored) else None
 
     def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
@@ -182,13 +173,12 @@ class ClaimCheck:
             return Origin(owner, owner, node, record.name, f"call-{digest}{part}")
         return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
 
-    async def view(
-        self, record: ToolInvocation, content: Content, outcome: Stored | NotStored, *, blocks: bool
-    ) -> View | None:
-        """Return the view that replaces the result; None when the result was not stored and goes on whole.
+    async def view(self, record: ToolInvocation, content: Content, *, blocks: bool) -> View | None:
+        """Store a result; return the view that replaces it, None when the result goes on whole.
 
-        Unless it ``blocks``, a result that is not stored is read in another thread.
+        ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
         """
+        outcome = await self.writer.aput(content, self._origin(record), blocks=blocks)
         if blocks or isinstance(outcome, Stored) or type(content.value) is str:
             return self._view(record, content, outcome)
         return await off_the_loop(lambda: self._view(record, content, outcome))
@@ -291,10 +281,9 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
-    except errors.ours(StoreError, ValueError) as error:
-        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{error}")
     except errors.ours(Exception) as error:
-        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{errors.described(error)}")
+        reason = str(error) if isinstance(error, StoreError | ValueError) else errors.described(error)
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{reason}")
     return None
 
 

@@ -213,15 +213,18 @@ class ClaimWriter:
 
         ``distinct`` adds a digest of the result to the origin's node, for origins that several results share.
         """
-        return run_now(self._put(data, origin, content_type, distinct=distinct, blocks=True))
+        return run_now(self.aput(data, origin, content_type=content_type, distinct=distinct, blocks=True))
 
-    async def aput(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
-        """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
-        return await self._put(data, origin, None, distinct=distinct, blocks=False)
-
-    async def _put(
-        self, data: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool, blocks: bool
+    async def aput(
+        self,
+        data: Content | bytes | str,
+        origin: Origin,
+        *,
+        content_type: str | None = None,
+        distinct: bool = False,
+        blocks: bool = False,
     ) -> Stored | NotStored:
+        """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         started = time.perf_counter()
         try:
             write, writing = self._begin(data, origin, content_type, distinct=distinct)

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import handler
 from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy
@@ -132,7 +131,7 @@ def test_a_selection_of_a_summarised_result_is_that_of_its_owner_and_of_what_is_
             archive = policy.archive()
             assert archive is not None
             origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, "search", "call_1")
-            run_now(archive.keep_answer(text, origin, blocks=True))
+            archive.writer.put(text, origin)
         for owner in ("alice", "bob"):
             with agent_otel.execution(owner):
                 assert "".join(read_all("call_1", lines="1-2000")) == text.replace("bob", owner)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel._internal import daemon_pool as pools
 from agent_otel._internal.daemon_pool import BusyError, Workers
 from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import size
@@ -176,9 +175,8 @@ def test_the_queue_is_bounded_and_what_is_taken_back_makes_room() -> None:
     assert all(job.done() for job in waiting)
 
 
-def test_with_a_full_queue_nothing_is_stored_and_no_call_waits(put: Put, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "_MOST_WAITING", 0)
-    writer = ClaimWriter(Claims(MemoryStore(), key="k"), budget=FOREVER, workers=Workers("test", 0))
+def test_with_a_full_queue_nothing_is_stored_and_no_call_waits(put: Put) -> None:
+    writer = ClaimWriter(Claims(MemoryStore(), key="k"), budget=FOREVER, workers=Workers("test", 0, 0))
     assert put(writer, "x", ORIGIN) == NotStored("timeout")
 
 
