@@ -17,6 +17,7 @@ import yaml
 from agent_otel import semconv
 from agent_otel.remedies.dispatch_policy.rules import read_policy
 from agent_otel.settings import Settings
+from agent_otel.settings.kinds import variable_of
 from tests import environments
 from tests.rows import each_row
 
@@ -141,7 +142,7 @@ def test_names_exist(page: Path) -> None:
     """Settings, metrics and alerts that a page names are those of the package; blocks of YAML and JSON can be read."""
     text = page.read_text(encoding="utf-8")
     if page.name != "CONTRIBUTING.md":  # it has the names of an example
-        known = {item.metadata["variable"] for item in dataclasses.fields(Settings)}
+        known = {variable_of(item) for item in dataclasses.fields(Settings)}
         named = set(re.findall(r"\bAGENT_OTEL_[A-Z_]+[A-Z]\b", text))
         assert set() == named - known
         metrics = {getattr(name, "exposed_name", None) for name in vars(semconv).values() if not isinstance(name, dict)}

@@ -27,6 +27,7 @@ from agent_otel.cli.live import Endpoint, Live
 from agent_otel.doctor import findings, observed
 from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
+from agent_otel.settings.kinds import variable_of
 
 #: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
 _PROBE = """
@@ -109,7 +110,7 @@ def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[st
 
 def _shown(environ: dict[str, str]) -> dict[str, str]:
     """Return the variables of settings, without the values of those that hold a secret."""
-    kinds = {item.metadata["variable"]: item.metadata["kind"] for item in fields(Settings)}
+    kinds = {variable_of(item): item.metadata["kind"] for item in fields(Settings)}
     return {
         name: "(secret)" if name in kinds and kinds[name].is_secret else masked(value)
         for name, value in environ.items()

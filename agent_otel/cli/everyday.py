@@ -23,7 +23,7 @@ from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
-from agent_otel.settings.kinds import shown
+from agent_otel.settings.kinds import shown, variable_of
 
 _PROGRAM: Final = "agent-otel"
 #: The variable by which click recognises a request for completions of this program.
@@ -163,7 +163,7 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
     now = every_setting.load(os.environ)
     rows: list[dict[str, Any]] = []
     for item in fields(every_setting.Settings):
-        value, variable = getattr(now, item.name), item.metadata["variable"]
+        value, variable = getattr(now, item.name), variable_of(item)
         text = "(secret)" if item.metadata["kind"].is_secret and value else shown(value)
         is_set = bool(os.environ.get(variable, "").strip())
         if is_set or not only_set:

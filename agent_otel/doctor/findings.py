@@ -1,4 +1,4 @@
-"""Findings about an interpreter or a process that runs: what is wrong, why, and what to do.
+"""Findings about an interpreter or a process that runs, with their causes and hints.
 
 Those about an interpreter come from the facts of the probe. Those about a process come from its variables and from its
 file of ``AGENT_OTEL_STATUS_FILE``.
@@ -23,14 +23,14 @@ ERROR, WARNING, OK = "error", "warning", "ok"
 _ORDER = (ERROR, WARNING, OK)
 STATUS_FILE: Final = "AGENT_OTEL_STATUS_FILE"
 _PROCESSES: Final = Path("/proc")
-#: Age from which a status is old: the process writes it every ten seconds.
+#: An older status is reported: the process writes it every ten seconds.
 _OLD_SECONDS: Final = 60.0
 _LONGEST_STATUS: Final = 4 * 1024 * 1024
 #: Fields that the file has in each version.
 _OF_STATUS: Final = frozenset(
     {"agent_otel", "pid", "python", "time", "integrations", "spans", "metrics", "warnings", "internal_errors"}
 )
-#: Words in messages of exporters -> what they mean.
+#: Words in messages of exporters -> their meaning.
 _CAUSES = {
     "404": "nothing is served at that path: OTEL_EXPORTER_OTLP_ENDPOINT is the base address, without /v1/traces",
     "401": "the collector wants credentials: OTEL_EXPORTER_OTLP_HEADERS",
@@ -43,7 +43,7 @@ _CAUSES = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A thing that is right or wrong; ``hint`` is what to do about it."""
+    """A fact that is right or wrong; ``hint`` names a remedy."""
 
     level: str
     topic: str
@@ -131,7 +131,7 @@ def _remedies(facts: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _multiprocess(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    """Yield what is wrong with the folder of prometheus_client's multiprocess mode."""
+    """Yield a finding about the folder of prometheus_client's multiprocess mode."""
     mode = facts["multiprocess"]
     if facts["switch"]["active"] and mode.get("folder") and not mode["can_write"]:
         text = f"PROMETHEUS_MULTIPROC_DIR={mode['folder']} is no folder that this process can write to"
@@ -176,7 +176,7 @@ def _rows(facts: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
 
 
 def _own(facts: Mapping[str, Any], level: str) -> list[str]:
-    """Return what agent_otel logged at a level."""
+    """Return the messages that agent_otel logged at a level."""
     return [line["text"] for line in facts["messages"] if (line["logger"], line["level"]) == ("agent_otel", level)]
 
 
@@ -184,14 +184,14 @@ def _own(facts: Mapping[str, Any], level: str) -> list[str]:
 
 
 class UnreadableError(Exception):
-    """A process whose variables cannot be read; the text is the reason."""
+    """The variables of a process cannot be read; the text is the reason."""
 
 
 def variables(pid: int) -> dict[str, str]:
     """Return the environment variables that a process was started with.
 
     Raises:
-        UnreadableError: there is no such process, it is another user's, or the system has no ``/proc``.
+        UnreadableError: the process does not exist or is another user's, or ``/proc`` is missing.
     """
     if not _PROCESSES.is_dir():
         raise UnreadableError(

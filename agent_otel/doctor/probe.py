@@ -130,12 +130,12 @@ def _settings() -> list[dict[str, str]]:
     from dataclasses import fields  # noqa: PLC0415
 
     from agent_otel import settings  # noqa: PLC0415
-    from agent_otel.settings.kinds import shown  # noqa: PLC0415
+    from agent_otel.settings.kinds import shown, variable_of  # noqa: PLC0415
 
     chosen = settings.current()
     rows = []
     for item in fields(chosen):
-        variable = item.metadata["variable"]
+        variable = variable_of(item)
         if os.environ.get(variable, "").strip():
             value = "(secret)" if item.metadata["kind"].is_secret else shown(getattr(chosen, item.name))
             rows.append({"variable": variable, "value": value})

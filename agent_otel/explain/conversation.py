@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 #: Characters of a text that are kept: more than the view of a claim check has.
 KEPT_CHARACTERS: Final = 48 * 1024
 _FEW_CHARACTERS: Final = 512
-#: Bytes of one object that are kept, and of one that is no message so far.
+#: Bytes of a message that are kept, and of another object.
 _ROOM: Final = 256 * 1024
 _ROOM_OUTSIDE: Final = 64 * 1024
 _NODES: Final = 20_000
@@ -57,7 +57,7 @@ _REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "argumen
 
 
 class Rest(NamedTuple):
-    """The part of a text behind the characters that are kept: its bytes, and the hashes of the whole text."""
+    """The part of a text that is not kept: its bytes, and the hashes of the whole text."""
 
     container: Any
     key: str | int
@@ -156,7 +156,7 @@ class Turns:
         ]
 
     def _begins(self, message: Message) -> bool:
-        """Return True when a message begins a turn: the user's, or calls behind a result."""
+        """Return True when a message begins a turn: the user's, or calls that follow a result."""
         group, seen = self._group, message.transcript
         if not group or len(group) >= _LONGEST_GROUP:
             return bool(group)
@@ -225,7 +225,7 @@ class Turns:
 
 
 def _saved(changes: Changes, history: History, group: list[Message], places: Iterable[tuple[int, Path]]) -> int:
-    """Return the bytes that changes remove, with those of changed texts that are not kept."""
+    """Return the bytes that changes remove, texts that are not kept included."""
     _, removed = changes.apply(history.messages)
     rests = (group[at].rest(path) for at, path in places if changes.value(at, path, _MISSING) is not _MISSING)
     return sum(removed.values()) + sum(rests)
@@ -261,14 +261,14 @@ class _Open:
         self.rests: list[Rest] = []
 
     def owner(self) -> _Open | None:
-        """Return the object that keeps what stands here."""
+        """Return the object that keeps this value: itself, or the object around a list."""
         node: _Open | None = self
         while node is not None and node.is_list:
             node = node.around
         return node
 
     def is_in_message(self) -> bool:
-        """Return True inside of an object that is a message by what was read of it so far."""
+        """Return True inside of an object that looks like a message so far."""
         node: _Open | None = self
         while node is not None:
             if not node.is_list and _is_like_message(node.value):
@@ -285,7 +285,7 @@ class _Visitor:
     def __init__(self, take: Callable[[object, Message], None], held: ReadTexts) -> None:
         self._take = take
         self._held = held
-        self.root = _Open(None)  # texts that stand one after another are its elements
+        self.root = _Open(None)  # the texts of a file with several are its elements
         self.root.is_list, self.root.value = True, []
         self._latest = self.root
 
@@ -327,7 +327,7 @@ class _Visitor:
                 kept.append(piece[: room - length])
                 length += len(kept[-1])
                 kept_bytes += text_bytes(kept[-1])
-            # The last passage may go on: keep its rest, aligned to a block.
+            # The next piece may continue the last passage: keep its rest, aligned to a block.
             *whole, last = passages(tail + piece)
             done = len(last) // LONGEST * LONGEST
             texts.add(hashes([*whole, last[:done]]))
@@ -352,7 +352,7 @@ class _Visitor:
             owner.rests += fields.rests
 
     def partly(self) -> None:
-        """Skip what cannot be read."""
+        """Skip an unreadable part."""
 
     def _decoded(self, spot: _Spot, value: Any) -> None:
         is_container = type(value) is dict or type(value) is list
@@ -404,7 +404,7 @@ class _Visitor:
     def _hold(
         self, container: Any, key: Any, around: Path, rests: dict[tuple[int, Any], Rest], cut: dict[Path, int]
     ) -> None:
-        """Add the texts at and below a place to those that a request holds, and record those that are cut."""
+        """Add the texts at and below a place to the texts of a request, and record the cut ones."""
         value, path = container[key], (*around, key)
         cls = type(value)
         if cls is str:

@@ -136,7 +136,7 @@ def _recognised(name: str, file: IO[bytes], thread: str | None, stack: contextli
 
 
 def _text_of(file: IO[bytes], size: int) -> Iterator[str]:
-    """Yield so many bytes of a file as text, without what is not UTF-8; the file may grow meanwhile."""
+    """Yield so many bytes of a file as text, without bytes that are not UTF-8; the file may grow meanwhile."""
     decoder = codecs.getincrementaldecoder("utf-8-sig")("ignore")
     file.seek(0)
     while size > 0 and (block := file.read(min(WINDOW, size))):
@@ -210,7 +210,7 @@ class _Decoder:
         return chunk is not None
 
     def _payload(self) -> Iterator[str]:
-        """Yield the JSON of a payload, a block at a time, in the place of the text with its quotes."""
+        """Yield the JSON of a payload, a block at a time, instead of the text and its quotes."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._at["encoding"] = ""
         self._taken(1)
@@ -359,7 +359,7 @@ def _written(value: Any) -> str:
 
 
 def _named(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
-    """Return an object whose keys are texts."""
+    """Return an object with texts as keys."""
     return {
         _masked(key) if isinstance(key, str | bytes) else _written(key)[:_LONGEST_KEY]: value for key, value in pairs
     }

@@ -38,6 +38,7 @@ from agent_otel.settings.kinds import (
     TEXT,
     WINDOWS,
     choice,
+    variable_of,
 )
 
 if TYPE_CHECKING:
@@ -53,18 +54,18 @@ _SUMMARIES = ("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",)
 class Settings:
     """All settings, read from the environment at first use. Sizes are bytes.
 
+    The variable of a field is ``AGENT_OTEL_`` and its name, unless the row names another one.
+
     The methods that all settings need are written here: `dataclass` compiles them anew for sixty fields, for 1.5 ms of
     every import of a framework.
     """
 
     spans: str = choice("auto", "own", "enrich", "off")(
-        "AGENT_OTEL_SPANS",
         "auto",
         "Which span carries the numbers: the tool span another instrumentation has open, else one of our own (`auto`); "
         "always our own; only the other's; none, metrics only.",
     )
     metrics: str = choice("auto", "prometheus", "otel", "both", "off")(
-        "AGENT_OTEL_METRICS",
         "auto",
         "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name "
         "an exporter, else `prometheus_client`'s registry, and that as well when a port is set. An OTLP endpoint alone "
@@ -72,100 +73,85 @@ class Settings:
         "The choice is logged once, at INFO.",
     )
     prometheus_port: int | None = PORT(
-        "AGENT_OTEL_PROMETHEUS_PORT",
         None,
         "Serve `/metrics` on this port, from the import of the first framework on. Of several workers one has the "
         "port; set `PROMETHEUS_MULTIPROC_DIR` as well, and it answers for all.",
     )
     prometheus_host: str = TEXT(
-        "AGENT_OTEL_PROMETHEUS_HOST",
         "127.0.0.1",
         "The address that port listens on. `0.0.0.0` lets other hosts scrape, as Prometheus does in Kubernetes; "
         "names of tools, agents and workflows can then be read by all that reach the port.",
         needs=("AGENT_OTEL_PROMETHEUS_PORT",),
     )
     sdk: bool = SWITCH(
-        "AGENT_OTEL_SDK",
         True,
         "Build OpenTelemetry providers from the `OTEL_*` variables when the program has none. `off` when the program "
         "sets its own after its first tool call.",
     )
     disabled_integrations: frozenset[str] = NAMES(
-        "AGENT_OTEL_DISABLED_INTEGRATIONS",
         frozenset(),
         "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
     )
     httpx: bool = SWITCH(
-        "AGENT_OTEL_HTTPX",
         False,
         "Read the model requests that the program sends itself with `httpx` or `httpx2`, to vLLM, llama.cpp and other "
         "servers: POSTs to `/chat/completions`, `/responses` and `/v1/messages` of any host. Requests of an SDK in "
         "integrations.md are counted once.",
     )
-    large_result_bytes: int = LIMIT(
-        "AGENT_OTEL_LARGE_RESULT_BYTES", 16000, 'A result above this size counts as large (`threshold="warn"`).'
-    )
+    large_result_bytes: int = LIMIT(16000, 'A result above this size counts as large (`threshold="warn"`).')
     log_large_results: bool = SWITCH(
-        "AGENT_OTEL_LOG_LARGE_RESULTS",
         True,
         "Log a warning `tool.large_result` for a result above AGENT_OTEL_LARGE_RESULT_BYTES, once for each tool and "
         "hour, in a program that has configured `logging`: tool, bytes, budget, hash of the arguments and trace id.",
     )
     hash_key: str = KEY(
-        "AGENT_OTEL_HASH_KEY",
         "",
         "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
         "of two pods can be compared. Without one it comes from the first key of AGENT_OTEL_CLAIM_CHECK_KEY, else each "
         "process draws a random key.",
     )
     probe_bytes: int = SIZE(
-        "AGENT_OTEL_PROBE_BYTES",
         64,
         "How much of the beginning and of the end of a result without a call id is kept, to find it in the request to "
         "the model; dropped with the execution. 0 keeps nothing.",
     )
     scales_to_zero: bool = SWITCH(
-        "AGENT_OTEL_SCALES_TO_ZERO",
         False,
         "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out.",
     )
     flush_on_sigterm: bool = SWITCH(
-        "AGENT_OTEL_FLUSH_ON_SIGTERM",
         False,
         "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "
         "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
     )
     status_file: str = TEXT(
-        "AGENT_OTEL_STATUS_FILE",
         "",
         "The process writes what it measures into this file, at first use and every 10 s, and `agent-otel doctor "
         "--pid` reads it. `{pid}` in the path is the id of the process: workers need files of their own.",
     )
     labels: tuple[tuple[str, str | None], ...] = LABELS(
-        "AGENT_OTEL_LABELS",
         (),
         "Labels of the program's own on all metrics and spans, such as `team=search,tenant`. A label without a value "
         "takes it from `agent_otel.execution(labels={...})`, else from the baggage. At most five labels and 200 sets "
         "of values; in further ones, values that are not fixed are `_other`.",
     )
     capture_content: bool = CAPTURE(
-        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", False, "Put arguments and results on the span."
+        False,
+        "Put arguments and results on the span.",
+        variable="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
     )
     capture_bytes: int = LIMIT(
-        "AGENT_OTEL_CAPTURE_BYTES",
         8192,
         "The largest copy of arguments, of a result or of a failure's text on a span. A copy of more holds the "
         "beginning, and `agent_otel.content.truncated` names its attribute.",
     )
     capture_tools: frozenset[str] | None = SOME_NAMES(
-        "AGENT_OTEL_CAPTURE_TOOLS",
         None,
         "The tools whose arguments, results and failures are put on spans, with `*` as in file names. All without it.",
         needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",),
         narrows="capture_content",
     )
     redact: str | None = FUNCTION(
-        "AGENT_OTEL_REDACT",
         None,
         "A function of the program that is called with the tool, the attribute and the text before a copy is put on a "
         "span, and returns the text to put there, or None for no copy. When it fails, no copy is made. What it calls "
@@ -174,22 +160,17 @@ class Settings:
         narrows="capture_content",
     )
     payload_warn_ratio: float = RATIO(
-        "AGENT_OTEL_PAYLOAD_WARN_RATIO",
         0.5,
         "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
     )
     show_keys: frozenset[str] | bool = SHOWN_KEYS(
-        "AGENT_OTEL_SHOW_KEYS",
         False,
         "Show these keys of payloads and results in paths, or all of them (`1`), for agents whose keys are all fields. "
         "By default `*` replaces keys that may be data, such as names of customers: all that are neither made of "
         "common words nor named by a schema.",
     )
-    payload_near_ratio: float = RATIO(
-        "AGENT_OTEL_PAYLOAD_NEAR_RATIO", 0.8, "From this share of its cap up a payload counts as near it."
-    )
+    payload_near_ratio: float = RATIO(0.8, "From this share of its cap up a payload counts as near it.")
     caps: frozenset[tuple[str, str, int]] = CAPS(
-        "AGENT_OTEL_CAPS",
         frozenset(),
         "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
         f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}; `payload` stands for each that limits single "
@@ -198,20 +179,17 @@ class Settings:
         "results of this process, such as 10MB behind API Gateway; Lambda, Vercel, Cloud Run functions are detected.",
     )
     context_windows: frozenset[tuple[str, int]] = WINDOWS(
-        "AGENT_OTEL_CONTEXT_WINDOWS",
         frozenset(),
         "Context windows of models in tokens, by the names in requests: `my-model=128000,deployment-7=200k`. They "
         "replace those of genai-prices.",
     )
     model_prices: bool = SWITCH(
-        "AGENT_OTEL_MODEL_PRICES",
         False,
         "Context windows and prices of models are read from genai-prices (`agent-otel[prices]`), by another process "
         "when a model is first used. A program that has loaded genai-prices needs no setting.",
     )
 
     result_ceiling_bytes: int | None = CEILING(
-        "AGENT_OTEL_RESULT_CEILING_BYTES",
         None,
         "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place. "
         "`auto` is the limit of the weakest layer on the result's way: the room that is left in the durable runtime's "
@@ -219,128 +197,111 @@ class Settings:
         "withheld where no limit is known.",
     )
     mcp_result_characters: int | None = LIMIT(
-        "AGENT_OTEL_MCP_RESULT_CHARACTERS",
         None,
         "MCP servers in this process announce this length, of at most 500,000 characters, with each tool "
         "(`anthropic/maxResultSizeChars`): Claude Code passes results up to it on to its model whole.",
     )
     claim_check: str = STORE(
-        "AGENT_OTEL_CLAIM_CHECK",
         "",
         "The store that large results go to; the model gets the beginning and a reference.",
     )
     claim_check_bytes: int = LIMIT(
-        "AGENT_OTEL_CLAIM_CHECK_BYTES",
         32 * 1024,
         "A result above this size is stored, and the model gets so much: its beginning, and a line about the rest.",
         needs=_CLAIMS,
     )
     claim_check_max_bytes: int = LIMIT(
-        "AGENT_OTEL_CLAIM_CHECK_MAX_BYTES",
         32 * 1024 * 1024,
         "A result above this size is not stored: it is neither hashed nor serialised.",
         needs=_CLAIMS,
     )
     claim_check_ttl_seconds: float = SECONDS(
-        "AGENT_OTEL_CLAIM_CHECK_TTL",
         86_400.0,
         "Seconds that a result is kept after a write.",
         needs=(*_CLAIMS, *_SUMMARIES),
+        variable="AGENT_OTEL_CLAIM_CHECK_TTL",
     )
     claim_check_budget_seconds: float = SECONDS(
-        "AGENT_OTEL_CLAIM_CHECK_BUDGET",
         0.25,
         "Seconds that a tool call waits for the store.",
         needs=(*_CLAIMS, *_SUMMARIES),
+        variable="AGENT_OTEL_CLAIM_CHECK_BUDGET",
     )
     claim_check_floor_bytes: int = LIMIT(
-        "AGENT_OTEL_CLAIM_CHECK_FLOOR_BYTES",
         8 * 1024,
         "While a durable runtime's payload has room for 10 more turns, the model gets no less than this of a result.",
         needs=_CLAIMS,
     )
     claim_check_tool: bool = SWITCH(
-        "AGENT_OTEL_CLAIM_CHECK_TOOL",
         True,
         "Offer the tool `get_tool_result` in each model request that holds a reference, and answer its calls. `off` "
         "where the model is to read on in another way, or not at all; the text that it gets then names no tool.",
         needs=(*_CLAIMS, *_SUMMARIES),
     )
     claim_check_key: str = KEYS(
-        "AGENT_OTEL_CLAIM_CHECK_KEY",
         "",
         "The secret that references are bound to. To change it, set `new,old`: the first is used, the others are still "
         "accepted. Without one, a reference can be resolved only by the process that made it.",
     )
     claim_check_tenant: str = TEXT(
-        "AGENT_OTEL_CLAIM_CHECK_TENANT",
         "",
         "The tenant that results belong to, where several share a store and a key: it stands in every key and enters "
         "every seal, so that none reads or replaces another's.",
     )
     claim_check_encryption_key: str = ENCRYPTION_KEYS(
-        "AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY",
         "",
         "What is stored is encrypted with AES-GCM, and nothing else is read. To change it, set `new,old`; `new,plain` "
         "also reads what was stored before there was a key. Needs `agent-otel[encryption]`.",
     )
 
     max_tool_calls: int | None = COUNT(
-        "AGENT_OTEL_MAX_TOOL_CALLS",
         None,
         "Tool calls of one execution. A call above it is not run; the next request asks the model for its answer, and "
         "lets it call no tool.",
     )
     max_conversation_tool_calls: int | None = COUNT(
-        "AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION",
         None,
         "The same for all executions of a conversation, the framework's thread or session, in one process.",
+        variable="AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION",
     )
     max_parallel_tool_calls: int | None = COUNT(
-        "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS",
         None,
         "Tool calls of one execution that run at the same time; further ones wait for their turn.",
     )
     max_result_bytes: int | None = LIMIT(
-        "AGENT_OTEL_MAX_RESULT_BYTES",
         None,
         "What the results of one execution may come to; once that is reached no further call is run.",
     )
     max_result_tokens: int | None = COUNT(
-        "AGENT_OTEL_MAX_RESULT_TOKENS",
         None,
         "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
     )
 
     max_execution_tokens: int | None = COUNT(
-        "AGENT_OTEL_EXECUTION_TOKENS",
         None,
         "Tokens of one execution's model requests and their responses, as providers report them; once they are used, "
         "no further tool call is run, and the next request asks the model for its answer.",
+        variable="AGENT_OTEL_EXECUTION_TOKENS",
     )
     tokens_per_minute: int | None = COUNT(
-        "AGENT_OTEL_TOKENS_PER_MINUTE",
         None,
         "Tokens of all model requests of this process and their responses in a minute. Tool calls and model requests "
         "wait until there are enough, and as long as a provider's `retry-after` demands.",
     )
 
     answer_retries: bool = SWITCH(
-        "AGENT_OTEL_ANSWER_RETRIES",
         False,
         "Results of calls within a durable runtime's step are stored; when the runtime retries the step, a call with "
         "the same arguments gets its result from the store and is not made again.",
         needs=_CLAIMS,
     )
     tool_policy: str = TEXT(
-        "AGENT_OTEL_TOOL_POLICY",
         "",
         "The TOML file with the dispatch policy: the tools that each workflow and agent may call, with which "
         "arguments; every other call is denied before its handler runs. `code`: the program gives the policy to "
         "`agent_otel.remedies.use_policy`. See [dispatch policy](dispatch-policy.md).",
     )
     tool_policy_strict: bool = SWITCH(
-        "AGENT_OTEL_TOOL_POLICY_STRICT",
         False,
         "Refuse what the policy does not act on: calls of `agent_otel.tool` while the package is off, and the import "
         "of a framework that is disabled or in an unknown version.",
@@ -348,49 +309,41 @@ class Settings:
     )
 
     trim_results: bool = SWITCH(
-        "AGENT_OTEL_TRIM_RESULTS",
         False,
         "In requests to models, results of old turns become one line each; the stored history is not touched.",
     )
     compact_arguments: bool = SWITCH(
-        "AGENT_OTEL_COMPACT_ARGUMENTS",
         False,
         "In requests to models, long arguments of calls that have their result become a marker, from the first request "
         "that carries the result on.",
     )
     deduplicate_history: bool = SWITCH(
-        "AGENT_OTEL_DEDUPLICATE_HISTORY",
         False,
         "In requests to models, messages that stand there twice, by their ids, are sent once.",
     )
     keep_turns: int = COUNT(
-        "AGENT_OTEL_KEEP_TURNS",
         2,
         "The last turns, whose results are always sent whole.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_step_turns: int = COUNT(
-        "AGENT_OTEL_TRIM_STEP_TURNS",
         5,
         "Turns whose results become lines together, where the provider caches the messages: a cache ends at the first "
         "changed byte. Where it does not, each turn's results become lines by themselves.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_characters: int = COUNT(
-        "AGENT_OTEL_TRIM_CHARACTERS",
         150,
         "How much of a result's beginning its line keeps.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_reference_characters: int = COUNT(
-        "AGENT_OTEL_TRIM_REFERENCE_CHARACTERS",
         600,
         "How much of the references to other data the line of a result keeps beside its beginning; references of the "
         "claim check do not count.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_references: str = PATTERN(
-        "AGENT_OTEL_TRIM_REFERENCES",
         "",
         "What else counts as a reference that a line keeps, such as `TICKET-\\d+`, besides ids, URLs, paths and claim "
         "checks.",
@@ -398,38 +351,34 @@ class Settings:
     )
 
     summarize_above_tokens: int | None = COUNT(
-        "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",
         None,
         "A model request with more input tokens goes out with a summary of its old messages, which the agent's own "
         "model makes, or `agent_otel.remedies.use_summarizer`. The stored history is not touched.",
     )
     summarize_target_tokens: int | None = COUNT(
-        "AGENT_OTEL_SUMMARIZE_TARGET_TOKENS",
         None,
         "The tokens of a request with a new summary; by default half of AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS.",
         needs=_SUMMARIES,
     )
     summarize_chunk_tokens: int = COUNT(
-        "AGENT_OTEL_SUMMARIZE_CHUNK_TOKENS",
         8_000,
         "How much of a transcript the model gets at once; the summaries of several pieces are merged.",
         needs=_SUMMARIES,
     )
     summarize_model: str = TEXT(
-        "AGENT_OTEL_SUMMARIZE_MODEL",
         "",
         "The model that summarises, of the same provider; by default the agent's own.",
         needs=_SUMMARIES,
     )
     summarize_timeout_seconds: float = SECONDS(
-        "AGENT_OTEL_SUMMARIZE_TIMEOUT",
         60.0,
         "Seconds that a request waits for its summary; after that it goes out as it is.",
         needs=_SUMMARIES,
+        variable="AGENT_OTEL_SUMMARIZE_TIMEOUT",
     )
 
     def __init__(self, **named: Any) -> None:
-        """Take values by name; the others have their defaults."""
+        """Take values by name. A field without a value has its default."""
         values = {item.name: item.default for item in fields(self)}
         if named.keys() - values.keys():
             raise TypeError(f"{type(self).__name__} takes no such values")
@@ -437,7 +386,7 @@ class Settings:
             object.__setattr__(self, name, value)
 
     def __eq__(self, other: object) -> bool:
-        """Compare all fields with those of other settings."""
+        """Compare all fields."""
         return isinstance(other, Settings) and self._values() == other._values()
 
     def __hash__(self) -> int:
@@ -490,7 +439,7 @@ def load(environ: Mapping[str, str]) -> Settings:
     """Read the settings from a mapping; log one warning for each bad value, unknown name and conflict."""
     values: dict[str, Any] = {}
     refused: dict[str, bool] = {}
-    rows = {item.metadata["variable"]: item for item in fields(Settings)}
+    rows = {variable_of(item): item for item in fields(Settings)}
     for variable, item in rows.items():
         given = environ.get(variable, "")
         # A blank policy is a path that cannot be read: it denies all calls, and does not switch the policy off.

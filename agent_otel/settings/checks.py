@@ -11,29 +11,26 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import errors
+from agent_otel.settings.kinds import variable_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from _typeshed import DataclassInstance
 
-#: Fields of remedies that act on tool results, and of remedies that act on model requests.
-ON_RESULTS: Final = (
-    *("result_ceiling_bytes", "claim_check", "max_tool_calls", "max_conversation_tool_calls"),
-    *("max_result_bytes", "max_result_tokens", "max_execution_tokens"),
+#: Fields of limits that end a run.
+OF_RUNS: Final = (
+    *("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens"),
+    "max_execution_tokens",
 )
+#: Fields of remedies that act on tool results, and of remedies that act on model requests.
+ON_RESULTS: Final = ("result_ceiling_bytes", "claim_check", *OF_RUNS)
 #: Fields of the queue, and of remedies that have no effect on generators: the limits of calls act on them.
 QUEUE: Final = ("max_parallel_tool_calls", "tokens_per_minute")
 ON_ITEMS: Final = ("result_ceiling_bytes", "claim_check", "max_result_bytes", "max_result_tokens", *QUEUE)
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 #: Fields of remedies that act around a handler only.
 ON_HANDLERS: Final = ("result_ceiling_bytes", "claim_check", "max_parallel_tool_calls", "tool_policy")
-#: Fields of limits that end a run.
-OF_RUNS: Final = (
-    *("max_tool_calls", "max_conversation_tool_calls", "max_result_bytes", "max_result_tokens"),
-    "max_execution_tokens",
-)
-
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
 # Variables that Kubernetes sets in every pod of a namespace with a service whose name begins with agent-otel.
@@ -169,4 +166,4 @@ def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], to
 def in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:
     """Return the variables of the remedies that are set."""
     found = (item for item in fields(chosen) if item.name in remedies and getattr(chosen, item.name))
-    return ", ".join(item.metadata["variable"] for item in found)
+    return ", ".join(variable_of(item) for item in found)

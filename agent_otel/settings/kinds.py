@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import Field, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agent_otel import semconv
@@ -61,14 +61,25 @@ class Kind(NamedTuple):
     is_secret: bool = False
 
     def __call__(
-        self, variable: str, default: object, meaning: str, *, needs: tuple[str, ...] = (), narrows: str | None = None
+        self,
+        default: object,
+        meaning: str,
+        *,
+        needs: tuple[str, ...] = (),
+        narrows: str | None = None,
+        variable: str | None = None,
     ) -> Any:
         """Return a row of the table; the setting has no effect unless one of the variables in ``needs`` is set.
 
-        ``narrows`` is a field that permits what this setting restricts: a text that is not understood switches it off.
+        ``narrows`` is a field that this setting restricts: a text that is not understood switches that field off.
         """
         metadata = {"variable": variable, "kind": self, "meaning": meaning, "needs": needs, "narrows": narrows}
         return field(default=default, repr=not self.is_secret, metadata=metadata)
+
+
+def variable_of(item: Field[Any]) -> str:
+    """Return the variable of a row: ``AGENT_OTEL_`` and the name of its field, unless the row names another one."""
+    return item.metadata["variable"] or f"AGENT_OTEL_{item.name.upper()}"
 
 
 class Secret(str):

@@ -12,6 +12,7 @@ import pytest
 from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.settings import Settings
+from agent_otel.settings.kinds import variable_of
 from tests.rows import each_row
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ def test_a_setting_that_there_is_not_is_an_error(named: dict[str, object]) -> No
 
 def test_every_setting_says_what_it_means() -> None:
     for item in fields(Settings):
-        assert item.metadata["variable"].startswith(("AGENT_OTEL_", "OTEL_"))
+        assert variable_of(item).startswith(("AGENT_OTEL_", "OTEL_"))
         assert item.metadata["meaning"].endswith(".")
 
 
@@ -187,7 +188,7 @@ def test_a_limit_is_all_that_ends_in_bytes_or_counts_but_the_probe() -> None:
 
 
 @each_row("text", ["0", "0B", "0.0", "0KiB"], around=_said_anew)
-@each_row("variable", [item.metadata["variable"] for item in LIMITS])
+@each_row("variable", [variable_of(item) for item in LIMITS])
 def test_a_limit_of_0_is_refused(variable: str, text: str, caplog: pytest.LogCaptureFixture) -> None:
     assert settings.load({}) == settings.load({variable: text})
     assert 1 == len(caplog.messages)

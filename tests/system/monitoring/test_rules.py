@@ -24,6 +24,7 @@ from agent_otel.alerts.promql import in_order
 from agent_otel.remedies.claim_check import envelope
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.settings import Settings
+from agent_otel.settings.kinds import variable_of
 from tests.rows import each_row
 from tests.system.engines import alertmanager, asking, prometheus, starting, victoria_metrics
 from tests.system.monitoring import stores
@@ -321,7 +322,7 @@ def test_queries_of_a_runbook_are_over_the_catalogue(path: Path) -> None:
 @_runbooks
 def test_settings_and_thresholds_of_a_runbook_exist(path: Path) -> None:
     text = path.read_text()
-    known = {item.metadata["variable"] for item in fields(Settings)} | {"AGENT_OTEL"}
+    known = {variable_of(item) for item in fields(Settings)} | {"AGENT_OTEL"}
     chosen = dict(re.findall(r"--set (\w+)=([\w.]+)", text))
 
     assert set(re.findall(r"AGENT_OTEL(?:_[A-Z]+)*", text)) <= known
