@@ -111,7 +111,7 @@ class Door(NamedTuple):
 
 
 class Passing(NamedTuple):
-    """A function of this package that calls a wrapped one, and returns what the framework hands on; async or not as it.
+    """A function of this package that calls a wrapped one and returns its value or another; async if that is async.
 
     It gets the wrapped function and the call. It raises nothing of its own.
     """

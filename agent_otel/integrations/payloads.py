@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_TEXT = 1_000
 _MAX_CAUSES = 4
-# Classes of exceptions by which a database refuses a value as too large, each with a part of its message.
+# Exceptions of databases that refuse a value as too large: the class and a part of the message.
 _REFUSALS = (
     ("ProgramLimitExceeded", ""),  # psycopg, asyncpg
     ("DataError", "too big"),  # sqlite3
@@ -37,7 +37,7 @@ _REMEMBERED: Final = 10_000
 
 
 def bytes_of(serialised: Any) -> int:
-    """Return the bytes of a text, or of what has bytes."""
+    """Return the bytes of a text or a bytes object."""
     return handler.text_bytes(serialised) if is_text(serialised) else len(serialised)
 
 
@@ -88,7 +88,7 @@ class Transfer:
 
 
 open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
-#: The call of a method of LangGraph's savers, for the adapters of what they call.
+#: The call of a method of LangGraph's savers, for the adapters of their clients.
 open_saving: Within[Any] = Within("agent_otel_langgraph_saving")
 
 
@@ -98,14 +98,14 @@ def writing(report: Callable[[Invocation, Any, BaseException | None], None]) -> 
 
 
 def reading(report: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
-    """Return the hook of a method that returns what is stored."""
+    """Return the hook of a method that reads stored values."""
     return Hook(lambda _: Transfer(is_read=True) if open_transfer.get() is None else None, report, open_transfer)
 
 
 def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> None:
     """Add a serialised value, a text or bytes, to the open transfer of its direction, or make it all of that.
 
-    Anything else is what a damaged store has in the place of a value, which the program gets no item of.
+    Ignore anything else: a damaged store returned it, and the program gets no item of it.
     """
     transfer = open_transfer.get()
     if transfer is None or transfer.is_read != is_read:
@@ -121,7 +121,7 @@ def add_returned(_: Invocation, value: Any, error: BaseException | None) -> None
 
 
 def is_reading() -> bool:
-    """Return true while a transfer of what a store returns is open."""
+    """Return true while a transfer from a store is open."""
     transfer = open_transfer.get()
     return transfer is not None and transfer.is_read
 
@@ -164,7 +164,7 @@ def transferred(  # noqa: PLR0913 - all of a payload
     is_appended: bool = True,
     agent: str | None = None,
 ) -> None:
-    """Record what a method of a store has written, which is an append unless it is all of the session, or returned."""
+    """Record the bytes that a method of a store has written or read; a write of a whole session is not an append."""
     transfer: Transfer = invocation.state
     direction = HISTORY if transfer.is_read else STATE
     is_appended = is_appended and not transfer.is_read
@@ -178,12 +178,12 @@ def transferred(  # noqa: PLR0913 - all of a payload
 
 
 def is_lost(error: BaseException | None) -> bool:
-    """Return true for a failure other than a refusal of the size: the caller does not know what is stored."""
+    """Return true for a failure other than a refusal of the size: nobody knows whether the value is stored."""
     return error is not None and refusal(error) is None
 
 
 def refusal(error: BaseException | None) -> str | None:
-    """Return the message with which a store refuses a value as too large; None for any other failure."""
+    """Return the message of a store that refuses a value as too large; None for any other failure."""
     for _ in range(_MAX_CAUSES):
         if error is None:
             break

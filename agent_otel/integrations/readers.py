@@ -1,4 +1,4 @@
-"""Functions that readers of several adapters have: whose an exception is, how arguments are injected, what is kept."""
+"""Functions that readers of several adapters share: on exceptions, injected arguments, runs and remembered values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def held(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 
 
 def refused_within(package: str, *classes: str) -> Callable[[BaseException], bool]:
-    """Return a function that returns true for an exception of this package whose cause is of such a class."""
+    """Return a function that returns true for an exception of this package with a cause of such a class."""
     return lambda error: is_named(cause_of(error), *classes) and is_raised_within(error, package)
 
 

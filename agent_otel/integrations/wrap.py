@@ -56,7 +56,7 @@ _C = TypeVar("_C")
 _ENTERED_AGAIN = (Visit, Unrecorded)
 
 
-# --- what stands in the place of a function ---------------------------------------------------------------------------
+# --- replacements of functions ----------------------------------------------------------------------------------------
 
 # Programs copy, pickle, inspect and subclass the attributes of a class. A plain function does all of that as its
 # original does. It cannot replace an original of another kind (a generator function calls its body at the first step):
@@ -64,7 +64,7 @@ _ENTERED_AGAIN = (Visit, Unrecorded)
 
 
 class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A function in all but what it does: ``call`` is run instead, with the same arguments."""
+    """A function that runs ``call`` instead, with the same arguments, and otherwise looks like the original."""
 
     def __init__(self, function: Any, call: Callable[..., Any], place: str = "") -> None:
         super().__init__(function)
@@ -93,14 +93,14 @@ class Proxy(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
 
 def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> Any:
-    """Return what stands in the place of a function in its module, or of a method in its class."""
-    kind: type = type(original)  # not isinstance(), which the proxies of others answer for what they stand for
+    """Return the replacement of a function in its module, or of a method in its class."""
+    kind: type = type(original)  # not isinstance(): the proxies of others answer it for their originals
     if kind is FunctionType and isinstance(parent, type):
         return _made(as_method, original, wrapper)
     if kind is FunctionType:
         function = _made(as_function, original, wrapper)
         module = getattr(parent, "__name__", original.__module__)
-        # A plain function is pickled by the name of its own module, where the original stands.
+        # A plain function is pickled by the name of its module, which has the original.
         is_alias = original.__module__ != module and type(function) is FunctionType
         return Proxy(original, function, f"{module}:{attribute}") if is_alias else function
     if kind is staticmethod and type(original.__func__) is FunctionType:
@@ -113,7 +113,7 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
 
 
 def _made(make: Callable[..., Any], original: FunctionType, wrapper: Wrapper) -> Any:
-    """Return what stands in for a function: a plain function, or a proxy where that is not of the original's kind."""
+    """Return a plain function, or a proxy if a plain function is not of the original's kind."""
     call = make(original, wrapper)
     kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
     return call if all(is_kind(call) or not is_kind(original) for is_kind in kinds) else Proxy(original, call)
@@ -230,7 +230,7 @@ def _entry_of(reader: Reader) -> Callable[..., Any]:
 def _around(  # noqa: PLR0913 - the differences between wrapped functions
     reader: Any, enter: Callable[..., Any], *, carry: Carry | None, queues: bool, skips: bool, remedies: bool
 ) -> Wrapper:
-    """Wrap a function; if there is a ``carry``, its value may be a stream, in which this lets the visit continue.
+    """Wrap a function. If its value may be a stream, ``carry`` lets the visit continue there.
 
     A tool call or a model request that ``queues`` waits for its turn. With ``skips`` a control may answer a tool call
     in place of the function, with ``remedies`` the returned value may be a replacement.
@@ -309,7 +309,7 @@ def _around_async(  # noqa: PLR0913 - the signature of `_around`
 
 
 def _carried_on(visit: RunVisit, value: Any) -> Any:
-    """Return the value that a function returned; where the run goes on in it, with the run around it."""
+    """Return the value of a function. If the run continues in the value, put the run around it."""
     if visit.watches(value):
         return value
     kind = type(value)
@@ -333,7 +333,7 @@ async def _run_awaited(value: Awaitable[Any], visit: RunVisit) -> Any:
 
 
 class _Context(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """An async context manager in whose block an agent runs."""
+    """An async context manager. An agent runs in its block."""
 
     def __init__(self, context: Any, visit: RunVisit) -> None:
         super().__init__(context)
@@ -524,13 +524,13 @@ class _Call:
         generator = self._wrapped(*args, **kwargs)
         proxy = self.proxy()
         if proxy is not None:
-            proxy._self_put(generator)  # noqa: SLF001 - wrapt's own prefix for what is the proxy's
+            proxy._self_put(generator)  # noqa: SLF001 - wrapt's prefix for attributes of the proxy
         step: Callable[..., Any] = getattr(generator, advance.__name__)
         return step
 
 
 class _RemediedSteps(_GatedSteps):
-    """The steps of an async generator of events, whose result a remedy may replace."""
+    """The steps of an async generator of events. A remedy may replace its result."""
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
         is_first = await self.begin_in_turn()
@@ -563,7 +563,7 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
         self._self_put(generator)
 
     def _self_put(self, generator: Any) -> None:
-        """Put a generator behind the proxy, whose attributes each cost a tenth of a microsecond in a step."""
+        """Replace the generator of the proxy; an attribute of a proxy costs 0.1 µs in each step."""
         self.__wrapped__ = generator
         if hasattr(generator, "__anext__"):
             self._self_next = self._self_steps.stepping_async(generator.__anext__)
@@ -681,10 +681,10 @@ def watched(value: Any, visit: ResponseVisit) -> Any:
 # --- remedies that send requests --------------------------------------------------------------------------------------
 
 
-# A remedy may answer calls of its own tool, or summarise a long request. Each request of a dialogue is sent through the
-# measured function, so that it counts like any other; a summary's is not. The caller gets the last response. It gets
-# all of a stream up to the first tool call at once; the rest is held until the stream ends, because a call of the
-# remedy's tool must not reach a program that does not have it.
+# A remedy may answer calls of a tool that it adds, or summarise a long request. Each request of a dialogue is sent
+# through the measured function, so that it counts like any other; a summary's is not. The caller gets the last
+# response. It gets all of a stream up to the first tool call at once; the rest is held until the stream ends, because a
+# call of the remedy's tool must not reach a program that does not have it.
 
 
 def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:
@@ -745,7 +745,7 @@ def _generator_of(exchange: Exchange, stream: Any) -> Any:
 
 
 def _replaced(exchange: Exchange, value: Any, stream: Any, items: Any) -> Any:
-    """Put a generator in the place of a stream's own."""
+    """Replace the generator of a stream."""
     if exchange.replaced is not None:
         return exchange.replaced(stream, items)
     if not exchange.generator:
@@ -888,7 +888,7 @@ class MeasuredStream(_Stream):
 
 
 class OtherItems(_Stream):
-    """A stream whose items come from a generator, sync or async as the program reads them."""
+    """A stream with the items of a generator, sync or async as the program reads them."""
 
     def __init__(self, stream: Any, items: Any) -> None:
         super().__init__(stream)

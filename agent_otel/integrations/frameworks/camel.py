@@ -38,7 +38,7 @@ ENTRY = Integration(
             tool="FunctionTool.__call__ FunctionTool.async_call",
             making="FunctionTool.__init__",
         ),
-        # The threads in which async steps run sync tools.
+        # Async steps run sync tools in these threads.
         Candidate("camel.toolkits.function_tool", submitting="_SYNC_TOOL_EXECUTOR.submit"),
         Candidate(
             "camel.agents.chat_agent",
@@ -120,7 +120,7 @@ tool = ToolReader(
 
 
 class _Later:
-    """The function that an async step calls in the place of a tool."""
+    """The function that an async step calls instead of a tool."""
 
     __slots__ = ("_function", "_tool")
 
@@ -145,7 +145,7 @@ def making(invocation: Invocation, _: Any, error: BaseException | None) -> None:
         given.async_call = wrap.around(_Later(invocation.instance, later).call, tool)
 
 
-# The record of a call has the result as it was; `remembering` reads what the agent keeps of it.
+# The record of a call has the result before the limit; `remembering` reads the result that the agent keeps.
 execute = ToolReader(_execute_call, nothing, tool, station=HANDED_BACK)
 execute_streamed = execute._replace(call=_streamed_call)
 
