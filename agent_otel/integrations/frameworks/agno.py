@@ -60,8 +60,7 @@ ENTRY = Integration(
             Candidate(_FUNCTION, execute="FunctionCall.execute FunctionCall.aexecute", **_BESIDE),
         ),
         Site(
-            Candidate("agno.agent._run", dispatched=_BEHIND),
-            Candidate("agno.agent.agent", run="Agent.run Agent.arun"),
+            Candidate("agno.agent._run", dispatched=_BEHIND), Candidate("agno.agent.agent", run="Agent.run Agent.arun")
         ),
         Site(Candidate("agno.team._run", dispatched=_BEHIND), Candidate("agno.team.team", run="Team.run Team.arun")),
         Site(Candidate("agno.db.utils", encoded="json_serializer"), minimum=_SINCE),

@@ -144,13 +144,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 _is_refusal = raises_within("autogen_core", "ValidationError")
 run = ToolReader(
-    _run_call,
-    _result,
-    is_refusal=_is_refusal,
-    events=True,
-    replace=_replace,
-    parameters=_parameters,
-    inject=_inject,
+    _run_call, _result, is_refusal=_is_refusal, events=True, replace=_replace, parameters=_parameters, inject=_inject
 )
 execute = ToolReader(_execute_call, _handed_back, run, station=HANDED_BACK, replace=_replace_handed_back)
 

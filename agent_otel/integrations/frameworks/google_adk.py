@@ -214,13 +214,7 @@ _error_answer = ToolReader(
     replace=lambda _, replacement, __: {"error": replacement.text},
 )
 # When the outer function returns, the kit's span has ended: `building` reads the result.
-prepared_call = ToolReader(
-    _prepared_call,
-    nothing,
-    call_tool,
-    station=HANDED_BACK,
-    is_control_flow=_is_control_flow,
-)
+prepared_call = ToolReader(_prepared_call, nothing, call_tool, station=HANDED_BACK, is_control_flow=_is_control_flow)
 single_call = prepared_call._replace(call=_single_call)
 
 

@@ -167,11 +167,7 @@ inner = ToolReader(
 )
 outer = ToolReader(_outer_call, _handed_back, inner, station=HANDED_BACK, is_control_flow=_is_control_flow)
 tool = ToolReader(
-    _tool_call,
-    produced,
-    opened_by="llama-index",
-    is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
+    _tool_call, produced, opened_by="llama-index", is_control_flow=_is_control_flow, is_refusal=_is_refusal
 )
 selected = tool._replace(call=_selected_call)
 

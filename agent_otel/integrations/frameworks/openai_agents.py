@@ -109,10 +109,7 @@ ENTRY = Integration(
             ),
             Candidate("agents.tool", swallowed="_extract_tool_argument_json_error"),  # up to 0.11
         ),
-        Site(
-            Candidate("agents.realtime.session", live_invoke="invoke_function_tool"),
-            minimum="0.9",
-        ),
+        Site(Candidate("agents.realtime.session", live_invoke="invoke_function_tool"), minimum="0.9"),
         Site(
             Candidate(  # the newer one
                 _MODULE, action=f"CustomToolAction.execute {_SHARED}", failing="format_shell_error"
@@ -127,11 +124,7 @@ ENTRY = Integration(
         _session(f"{_MEMORY}.redis_session", "RedisSession", **_ENCODING),
         _session(f"{_MEMORY}.mongodb_session", "MongoDBSession", "0.15", **_ENCODING),
         _session(
-            f"{_MEMORY}.dapr_session",
-            "DaprSession",
-            rewritten="add_items",
-            read="get_items",
-            loaded="_decode_messages",
+            f"{_MEMORY}.dapr_session", "DaprSession", rewritten="add_items", read="get_items", loaded="_decode_messages"
         ),
     ),
 )

@@ -158,14 +158,7 @@ run_tool = ToolReader(
     parameters=lambda invocation: tuple(fields(_run_call(invocation).arguments)),
     inject=_inject,
 )
-stream = ToolReader(
-    _stream_call,
-    _result,
-    run_tool,
-    station=HANDED_BACK,
-    is_control_flow=_is_control_flow,
-    events=True,
-)
+stream = ToolReader(_stream_call, _result, run_tool, station=HANDED_BACK, is_control_flow=_is_control_flow, events=True)
 background = stream._replace(
     call=lambda invocation: _dispatched(invocation.arg(0, "agent"), invocation.arg(2, "context").tool_use),
     result=lambda result: _read(result, None),

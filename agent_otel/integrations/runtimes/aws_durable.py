@@ -88,13 +88,14 @@ class _Hooks:
 
     def __init__(self, execution: str) -> None:
         self.execution = execution
-        self._branches = Branches(execution)
+        #: The contexts of branches, each with the number of its branch.
+        self._numbers: dict[str, int] = {}
 
     @errors.guarded("aws_durable.plugin")
     def on_user_function_start(self, info: Any) -> None:
         """Run before a step's function, or that of a context with steps in it, in its thread."""
         if info.operation_type.value != "STEP":
-            self._branches.entered(info)
+            self._entered(info)
         elif (visit := step_handler.begin_step(_step(self.execution, info))) is not None:
             _running[self.execution, info.operation_id] = visit
 
@@ -111,7 +112,7 @@ class _Hooks:
     def on_operation_end(self, info: Any) -> None:
         """Run when a result has been checkpointed, here or by another; never for one that is replayed."""
         kind = info.operation_type.value
-        carried = self._branches.of(info, carried_or_none(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result))
+        carried = self._in_branch(info, carried_or_none(MESSAGE if kind == "CALLBACK" else OUTPUT, info.result))
         outcome = StepOutcome(carried, _error_type(info.error))
         if not _end(self.execution, info.operation_id, outcome) and carried is not None and not info.is_replayed:
             step_handler.payload(_step(self.execution, info), carried)
@@ -125,6 +126,24 @@ class _Hooks:
         carried = carried_or_none(OUTPUT, info.execution_result)
         if carried is not None:
             step_handler.payload(Step(_RUNTIME, execution=self.execution), carried)
+
+    def _entered(self, context: Any) -> None:
+        """Record a context whose function begins."""
+        number = self._numbers.get(context.parent_id)
+        if context.sub_type in BRANCHES:
+            number = _number(self.execution, context.operation_id)
+        elif context.sub_type in _WITH_BRANCHES:
+            number = _MOST  # of its flat branches, whose steps are its own
+        if number is not None:
+            self._numbers[context.operation_id] = number
+
+    def _in_branch(self, operation: Any, carried: Payload | None) -> Payload | None:
+        """Put the result of an operation into the series of its branch: no payload of one is another's next turn."""
+        is_branch = operation.sub_type in BRANCHES
+        number = self._numbers.get(operation.operation_id if is_branch else operation.parent_id)
+        if carried is None or number is None:
+            return carried
+        return carried._replace(kind=str(number), is_appended=number >= _MOST)
 
 
 class _Factory:
@@ -212,34 +231,6 @@ _MOST = 4
 # The first branches of executions, the last few of these: an invocation that goes on with one starts only the branches
 # that are not done.
 _numbered: OrderedDict[str, list[str]] = OrderedDict()
-
-# Branches of AWS durable functions: they run side by side, so that no payload of one is the next turn of another's.
-
-
-class Branches:
-    """The contexts of one invocation, each with the number of its branch."""
-
-    def __init__(self, execution: str) -> None:
-        self._execution = execution
-        self._numbers: dict[str, int] = {}
-
-    def entered(self, context: Any) -> None:
-        """Record a context whose function begins."""
-        number = self._numbers.get(context.parent_id)
-        if context.sub_type in BRANCHES:
-            number = _number(self._execution, context.operation_id)
-        elif context.sub_type in _WITH_BRANCHES:
-            number = _MOST  # of its flat branches, whose steps are its own
-        if number is not None:
-            self._numbers[context.operation_id] = number
-
-    def of(self, operation: Any, carried: Payload | None) -> Payload | None:
-        """Put the result of an operation into the series of its branch."""
-        is_branch = operation.sub_type in BRANCHES
-        number = self._numbers.get(operation.operation_id if is_branch else operation.parent_id)
-        if carried is None or number is None:
-            return carried
-        return carried._replace(kind=str(number), is_appended=number >= _MOST)
 
 
 def _number(execution: str, branch: str) -> int:

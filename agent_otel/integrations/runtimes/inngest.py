@@ -11,7 +11,7 @@ of its data as compact JSON. A state that the SDK has to fetch (``use_api``) is 
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 from agent_otel._internal import collected
 from agent_otel.core import step_handler
@@ -48,14 +48,11 @@ _RUNTIME = "inngest"
 _REMEMBERED = 1_000
 
 
-class _Call:
+class _Call(NamedTuple):
     """A call of a function by the server: its step, and the size of the state that came with it."""
 
-    __slots__ = ("state", "step")
-
-    def __init__(self, step: Step, state: Payload | None) -> None:
-        self.step = step
-        self.state = state
+    step: Step
+    state: Payload | None
 
 
 # By the id of a request, its body until its function is called; a request that calls none takes it along.
