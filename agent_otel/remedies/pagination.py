@@ -113,17 +113,8 @@ class Cursor:
         raise BadCursorError
 
 
-def cursor_of(offset: int, scope: object) -> str:
-    """Return a cursor for this offset, valid for this scope only."""
-    return Cursor(scope).encode(offset)
-
-
-def offset_of(cursor: str, scope: object) -> int:
-    """Return the offset of a cursor that was made for this scope; BadCursorError for any other."""
-    return _offset(Cursor(scope), cursor)
-
-
-def _offset(cursors: Cursor, cursor: str) -> int:
+def offset_of(cursors: Cursor, cursor: str) -> int:
+    """Return the offset of a cursor; BadCursorError for one that was not made for this scope."""
     position = cursors.decode(cursor)
     if type(position) is not int:  # the key of a row
         raise BadCursorError
@@ -154,7 +145,7 @@ def paginate(
     end are read, and there is no total. Raises BadCursorError.
     """
     cursors = Cursor(scope)
-    return _page(rows, cursors, _offset(cursors, cursor) if cursor else 0, _size(page_size))
+    return _page(rows, cursors, offset_of(cursors, cursor) if cursor else 0, _size(page_size))
 
 
 def _page(rows: Iterable[Any], cursors: Cursor, start: int, size: int) -> Page:
@@ -288,7 +279,7 @@ class _Tool:
         if cursor and self._key is not None:
             window.after = cursors.decode(cursor)
         elif cursor:
-            window.offset = _offset(cursors, cursor)
+            window.offset = offset_of(cursors, cursor)
         if self._window is not None:
             kind = self._whole.parameters[self._window].kind
             is_taken = self._window in list(self._whole.parameters)[: len(args)]

@@ -224,7 +224,20 @@ class _Dialogue:
         everything from the first tool call on.
         """
         try:
-            return self._passing(item)
+            plain = fields(self._exchange.plain(item))
+            if not self._plain:
+                self._threads.responded(self.body, plain)
+            self._plain.append(plain)
+            kind = self._form.kind(plain)
+            self._has_call = self._has_call or kind == CALL
+            if self._has_call or (kind == NEUTRAL and not self._has_text):
+                self._held.append((item, plain))
+                return []
+            self._has_text = True
+            passed = [*self._held, (item, plain)]
+            self._held = []
+            self._passed += passed
+            return self._joined(passed)
         except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
             return [*self.held(), item]
@@ -233,22 +246,6 @@ class _Dialogue:
         """Return the items that were held back."""
         held, self._held = self._held, []
         return self._joined(held)
-
-    def _passing(self, item: Any) -> list[Any]:
-        plain = fields(self._exchange.plain(item))
-        if not self._plain:
-            self._threads.responded(self.body, plain)
-        self._plain.append(plain)
-        kind = self._form.kind(plain)
-        self._has_call = self._has_call or kind == CALL
-        if self._has_call or (kind == NEUTRAL and not self._has_text):
-            self._held.append((item, plain))
-            return []
-        self._has_text = True
-        passed = [*self._held, (item, plain)]
-        self._held = []
-        self._passed += passed
-        return self._joined(passed)
 
     def _joined(self, items: list[_Item]) -> list[Any]:
         """Return items as they follow those of earlier streams."""

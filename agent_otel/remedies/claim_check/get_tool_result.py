@@ -24,7 +24,7 @@ from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
 from agent_otel.remedies.claim_check.serialization import head
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
-from agent_otel.remedies.pagination import BadCursorError, cursor_of, offset_of
+from agent_otel.remedies.pagination import BadCursorError, Cursor, offset_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -119,11 +119,7 @@ class _Asked(NamedTuple):
 
 
 def get_tool_result(
-    ref: str,
-    cursor: str | None = None,
-    lines: str | None = None,
-    json_path: str | None = None,
-    grep: str | None = None,
+    ref: str, cursor: str | None = None, lines: str | None = None, json_path: str | None = None, grep: str | None = None
 ) -> dict[str, Any]:
     """Read a stored tool result, one page at a time.
 
@@ -139,11 +135,7 @@ def get_tool_result(
 
 
 async def aget_tool_result(
-    ref: str,
-    cursor: str | None = None,
-    lines: str | None = None,
-    json_path: str | None = None,
-    grep: str | None = None,
+    ref: str, cursor: str | None = None, lines: str | None = None, json_path: str | None = None, grep: str | None = None
 ) -> dict[str, Any]:
     """Read a stored tool result, one page at a time, without blocking the event loop; as `get_tool_result`."""
     return await _read(ref, cursor, lines, json_path, grep, blocks=False)
@@ -169,7 +161,7 @@ async def _read(  # noqa: PLR0913 - the arguments of the tool
         caller = _caller()
         place = ref if ref.startswith(PREFIX) else Place(caller or "", semconv.CONTEXT_SUMMARIZE, _bare_id(ref))
         asked = _Asked(ref, lines, json_path, grep)
-        start = offset_of(cursor, asked) if cursor else 0
+        start = offset_of(Cursor(asked), cursor) if cursor else 0
         if not (lines or json_path or grep):  # pages are parts of the stored result itself
             part = await reader.aresolve(place, caller=caller, start=start, end=start + _READ_BYTES, blocks=blocks)
             if part.header.encoding is None:
@@ -240,7 +232,7 @@ def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str
     end = start + len(text[: len(page)].encode("utf-8", "surrogatepass"))
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}
     if end < size_bytes:
-        answer["next_cursor"] = cursor_of(end, asked)
+        answer["next_cursor"] = Cursor(asked).encode(end)
     following = artifacts.following(asked.ref)
     if following is not None:
         answer.update(following)

@@ -193,25 +193,22 @@ class _Visit:
 
     def run(self, send: Callable[[Invocation], Response]) -> None:
         """Make the summary with a sync function that sends a request."""
-        run_now(self._make(self._asking().asks(send), blocks=True))
+        run_now(self._make(send, blocks=True))
 
     async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
         """Make the summary with an async function that sends a request."""
-        await self._make(self._asking().aasks(send), blocks=False)
+        await self._make(send, blocks=False)
 
-    def _asking(self) -> Asking:
-        account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
-        return Asking(self._form, self._asked, account, self._summaries.seconds)
-
-    async def _make(self, ask: Callable[[str], Awaitable[str]], *, blocks: bool) -> None:
+    async def _make(self, send: Callable[[Invocation], Response | Awaitable[Response]], *, blocks: bool) -> None:
         plan, now = self._plan, self._now
         if plan is None:
             return
         with errors.reported("remedies.summarize"):
             try:
-                text = await summarizer.summary(
-                    ask, summarizer.transcript(now.history, plan), plan.summary_tokens, self._summaries.chunk_tokens
-                )
+                account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
+                ask = Asking(self._form, self._asked, account, self._summaries.seconds).asks(send, blocks=blocks)
+                texts = summarizer.transcript(now.history, plan)
+                text = await summarizer.summary(ask, texts, plan.summary_tokens, self._summaries.chunk_tokens)
             except errors.ours(Exception) as error:  # of the model, its client, or the program's function
                 self._summaries.breaker.failed()
                 telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)

@@ -91,27 +91,24 @@ class Asking:
         self._account = account
         self._until = time.monotonic() + seconds
 
-    def asks(self, send: Callable[[Invocation], Response]) -> Callable[[str], Awaitable[str]]:
-        """Return the function for a sync request; awaiting it blocks and never suspends."""
-
-        async def ask(text: str) -> str:
-            own = _given
-            if own is not None:
-                return await _now(_workers.submit(_muted(lambda: _called(own, text))), self._left())
-            left, account = self._left, self._account
-            job = _muted(lambda: run_now(account.send(text, lambda: send(self._request(text)), left(), blocks=True)))
-            return self._answer(await _now(_workers.submit(job), left()))
-
-        return ask
-
-    def aasks(self, send: Callable[[Invocation], Awaitable[Response]]) -> Callable[[str], Awaitable[str]]:
-        """Return the function for an async request."""
+    def asks(
+        self, send: Callable[[Invocation], Response | Awaitable[Response]], *, blocks: bool
+    ) -> Callable[[str], Awaitable[str]]:
+        """Return the function that asks for a summary; ``blocks`` blocks the thread, and nothing in it suspends."""
 
         async def ask(text: str) -> str:
             own = _given
             if own is None:
-                sending = self._account.send(text, lambda: send(self._request(text)), self._left(), blocks=False)
-                return self._answer(await _within(sending, self._left()))
+
+                async def request() -> Response:
+                    left = self._left()
+                    return await self._account.send(text, lambda: send(self._request(text)), left, blocks=blocks)
+
+                if not blocks:
+                    return self._answer(await _within(request(), self._left()))
+                return self._answer(await _now(_workers.submit(_muted(lambda: run_now(request()))), self._left()))
+            if blocks:
+                return await _now(_workers.submit(_muted(lambda: _called(own, text))), self._left())
             if inspect.iscoroutinefunction(own):
                 return _text(await _within(own(text), self._left()))
             if not is_in_asyncio():

@@ -162,12 +162,7 @@ def plan(
 
 
 def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
-    history: History,
-    parts: list[tuple[int, int]],
-    sizes: Sequence[int],
-    left: int,
-    last_user: int | None,
-    floor: int,
+    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None, floor: int
 ) -> tuple[int, int]:
     """Return where the messages begin that stay as they are, and the tokens that are left.
 

@@ -268,11 +268,7 @@ _SIGNS: Final = {
             r"success[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b",
             r"success(?<!unsuccess)(?<!not success)(?<!no success)(?<!without success)(?:ful|fully|_)?\b",
         ),
-        (
-            "ok",
-            r"ok[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b",
-            r"ok(?<=[\"']ok)[\"']\s{0,2}:\s{0,2}true\b",
-        ),
+        ("ok", r"ok[\"']?\s{0,2}[:=]\s{0,2}[\"']?(?:false|no)\b", r"ok(?<=[\"']ok)[\"']\s{0,2}:\s{0,2}true\b"),
     )
 }
 _REASON: Final = re.compile(
@@ -429,14 +425,7 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
     return "success" if signs and any(success.search(plain) for _, success in signs) else None
 
 
-def line(
-    content: Any,
-    weight: Weight,
-    tool: str | None,
-    *,
-    said: bool | None,
-    form: LineForm = DEFAULT_FORM,
-) -> str:
+def line(content: Any, weight: Weight, tool: str | None, *, said: bool | None, form: LineForm = DEFAULT_FORM) -> str:
     """Return the line for a result: its size, its tool, its status, its beginning and its references.
 
     References come after the beginning. One that does not fit is left out as a whole; claim checks always stay, because

@@ -19,7 +19,7 @@ import pytest
 import agent_otel
 from agent_otel._internal import env
 from agent_otel.remedies import use_policy
-from agent_otel.remedies.pagination import BadCursorError, Cursor, Window, cursor_of, offset_of, paginate, paginated
+from agent_otel.remedies.pagination import BadCursorError, Cursor, Window, offset_of, paginate, paginated
 from tests.rows import each_row
 
 if TYPE_CHECKING:
@@ -64,8 +64,8 @@ def test_an_iterator_is_taken_no_further_than_the_page_needs() -> None:
         base64.urlsafe_b64encode(b"20:0000").decode(),
         base64.urlsafe_b64encode(b"-1:").decode(),
         base64.urlsafe_b64encode(b"no number:0").decode(),
-        cursor_of(20, "another question"),
-        cursor_of(20, None)[:-2],
+        Cursor("another question").encode(20),
+        Cursor(None).encode(20)[:-2],
         5,
         ["x"],
     ],
@@ -78,16 +78,16 @@ def test_a_cursor_that_was_not_made_for_this_is_refused(cursor: Any) -> None:
 
 def test_one_changed_letter_is_refused() -> None:
     for scope in range(40):  # also where the last letter has bits that no byte uses
-        good = cursor_of(20, scope)
+        good = Cursor(scope).encode(20)
         for place, letter in enumerate(good):
             changed = good[:place] + ("A" if letter != "A" else "B") + good[place + 1 :]
             with pytest.raises(BadCursorError):
-                offset_of(changed, scope)
-        assert offset_of(good, scope) == 20
+                offset_of(Cursor(scope), changed)
+        assert offset_of(Cursor(scope), good) == 20
 
 
 def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Callable[..., None]) -> None:
-    code = "from agent_otel.remedies.pagination import cursor_of; print(cursor_of(20, ('search', {'q': 'a'})))"
+    code = "from agent_otel.remedies.pagination import Cursor; print(Cursor(('search', {'q': 'a'})).encode(20))"
     ours, other = "the secret of this test", "the secret of another one"
     for key, is_known in ((ours, True), (other, False), (f"{ours},{other}", True), (f"{other},{ours}", False)):
         set_variables(AGENT_OTEL_CLAIM_CHECK_KEY=ours)
@@ -99,7 +99,7 @@ def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Cal
             check=True,
         )
         try:
-            assert offset_of(made.stdout.strip(), ("search", {"q": "a"})) == 20
+            assert offset_of(Cursor(("search", {"q": "a"})), made.stdout.strip()) == 20
         except BadCursorError:
             assert not is_known
         else:
@@ -108,11 +108,11 @@ def test_processes_with_the_same_key_know_each_others_cursors(set_variables: Cal
 
 @each_row("scope", [{(1, 2): 3}, {1: 2, "a": 3}, object(), {"at": object()}])
 def test_whatever_the_arguments_are_a_cursor_can_be_made_for_them(scope: object) -> None:
-    assert offset_of(cursor_of(20, scope), scope) == 20
+    assert offset_of(Cursor(scope), Cursor(scope).encode(20)) == 20
 
 
 def test_objects_without_a_text_of_their_own_are_the_same_in_the_next_call() -> None:
-    assert offset_of(cursor_of(20, {"context": object()}), {"context": object()}) == 20
+    assert offset_of(Cursor({"context": object()}), Cursor({"context": object()}).encode(20)) == 20
 
 
 @paginated
