@@ -144,7 +144,6 @@ def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invo
     return put
 
 
-#: The exact size of a structured result is read up to this multiple of the highest threshold.
 _MARGIN: Final = 2
 
 
@@ -267,11 +266,12 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
-        await refine(record, read, self._most_bytes(record), blocks=blocks)
-        found, check = None, self._claim_check
-        content = self._claimed(record, reader, read)
-        if content is not None and check is not None:
-            view = await check.view(record, content, blocks=blocks)
+        claimed_from = self._claimed_from(record)
+        # The size is measured exactly up to this multiple of the highest threshold.
+        await refine(record, read, _MARGIN * max(claimed_from or 0, self._ceiling(record) or 0), blocks=blocks)
+        found, check, size = None, self._claim_check, _size(record, reader)
+        if check is not None and size is not None and claimed_from is not None and size.bytes > claimed_from:
+            view = await check.view(record, Content(read, size.bytes), blocks=blocks)
             if view is not None:
                 found = Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
@@ -291,21 +291,11 @@ class Remedies:
             and not reader.is_alone
         )
 
-    def _claimed(self, record: ToolInvocation, reader: ToolReader, read: object) -> Content | None:
-        """Return the content to store; None when the result is not stored."""
-        size = _size(record, reader)
-        if self._claim_check is None or size is None or record.name == GET_TOOL_RESULT:
+    def _claimed_from(self, record: ToolInvocation) -> int | None:
+        """Return the bytes above which a result is stored; None when it is not."""
+        if self._claim_check is None or record.name == GET_TOOL_RESULT:
             return None
-        return None if size.bytes <= self._claimed_from(record) else Content(read, size.bytes)
-
-    def _claimed_from(self, record: ToolInvocation) -> int:
-        """Return the bytes above which a result is stored."""
         return max(self._claim_bytes, record.call.offloads_above)
-
-    def _most_bytes(self, record: ToolInvocation) -> int:
-        """Return the largest size in bytes that is measured exactly."""
-        claimed_from = 0 if self._claim_check is None or record.name == GET_TOOL_RESULT else self._claimed_from(record)
-        return _MARGIN * max(claimed_from, self._ceiling(record) or 0)
 
     def _ceiling(self, record: ToolInvocation) -> int | None:
         """Return the bytes above which a result is withheld; None when no layer on its way has a known limit."""

@@ -99,13 +99,6 @@ class NotStored(NamedTuple):
     reason: Reason
 
 
-class _RefusedError(Exception):
-    """A write that is not tried."""
-
-    def __init__(self, reason: Reason) -> None:
-        self.reason = reason
-
-
 @dataclass(eq=False, slots=True)
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
@@ -227,7 +220,11 @@ class ClaimWriter:
         """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         started = time.perf_counter()
         try:
-            write, writing = self._begin(data, origin, content_type, distinct=distinct)
+            refused = self._refused(data, origin)
+            if refused is not None:
+                return self._reported(NotStored(refused), started)
+            write = _Write(data, origin, content_type, distinct)
+            writing = self._workers.submit(lambda: self._write(write))
             has_waited = False
             try:
                 await settled(writing, self._budget, blocks=blocks)
@@ -235,26 +232,19 @@ class ClaimWriter:
             finally:
                 is_late = self._give_up(writing, write, is_awaited=has_waited)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
-        except _RefusedError as refused:
-            return self._reported(NotStored(refused.reason), started)
         except BusyError:
             return self._reported(NotStored("timeout"), started)
         except errors.ours(Exception):
             errors.report_error("remedies.claim_check")
             return NotStored("error")
 
-    def _begin(
-        self, data: Content | bytes | str, origin: Origin, content_type: str | None, *, distinct: bool
-    ) -> tuple[_Write, Job[Stored | NotStored]]:
-        """Hand a write to a thread; raise _RefusedError for one that is not tried."""
+    def _refused(self, data: Content | bytes | str, origin: Origin) -> Reason | None:
+        """Return the reason why a write is not tried."""
         if not origin.owner:
-            raise _RefusedError("no_owner")
+            return "no_owner"
         if (data.least_bytes if isinstance(data, Content) else len(data)) > self._max_bytes:
-            raise _RefusedError("too_large")
-        if not self._breaker.allows():
-            raise _RefusedError("open")
-        write = _Write(data, origin, content_type, distinct)
-        return write, self._workers.submit(lambda: self._write(write))
+            return "too_large"
+        return None if self._breaker.allows() else "open"
 
     def _write(self, write: _Write) -> Stored | NotStored:
         """Store a result, in a worker thread."""
