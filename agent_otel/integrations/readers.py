@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
 from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, text
-from agent_otel.core.types import AgentRun
+from agent_otel.core.types import AgentRun, ToolCall
 
 if TYPE_CHECKING:
     from collections import OrderedDict
@@ -50,6 +51,12 @@ def cause_behind(
         return error if own is None else own  # whose truth may be code of its own
 
     return cause
+
+
+def call_at(position: int, name: str, *attributes: str) -> Callable[[Invocation], ToolCall]:
+    """Return a function that reads a call from these attributes of an argument: name, arguments, and id if any."""
+    values = attrgetter(*attributes)
+    return lambda invocation: ToolCall(*values(invocation.arg(position, name)))
 
 
 def inject_by_name(invocation: Invocation, values: dict[str, Any]) -> None:

@@ -92,9 +92,6 @@ def names_of(tools: object, *path: str) -> set[str | None]:
 
 def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
     """Return a copy with new values at these paths; everything outside the paths is shared with the original."""
-    if len(changes) == 1:
-        [(path, new)] = changes.items()
-        return _put(value, path, 0, new)
     tree: dict[Any, Any] = {}
     for path, new in changes.items():
         *around, last = path
@@ -107,14 +104,6 @@ def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
 
 class _Branch(dict[Any, Any]):
     """A node of the tree of changes, distinct from a new value that is a dictionary."""
-
-
-def _put(value: Any, path: Path, depth: int, new: Any) -> Any:
-    """Return a copy with one new value."""
-    step = path[depth]
-    if depth + 1 < len(path):
-        new = _put(_inner(value, step), path, depth + 1, new)
-    return _updated(value, {step: new})
 
 
 def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:

@@ -37,17 +37,18 @@ from agent_otel.integrations.model_sdks.stainless import (
     is_replayable,
     put_body,
     refused,
+    set_values,
     usage,
     watch,
 )
-from agent_otel.integrations.readers import inject_into, raises_within
+from agent_otel.integrations.readers import call_at, inject_into, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.messages.anthropic import head, is_cached, parts, result_block
 from agent_otel.messages.fields import RESULT_ID, is_kept
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
 
 __all__ = ["ENTRY", "delay", "messages", "refused", "request", "result_of"]
@@ -106,14 +107,14 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     # A container that is used again has what earlier requests put into it.
     container = body.get("container")
     has_container = text(container) is not None or text(fields(container).get("id")) is not None
-    return messages(body)._replace(continued=has_container or is_kept(body))
+    return messages(body, continued=has_container or is_kept(body))
 
 
-def messages(body: Mapping[str, Any]) -> ModelRequest:
+def messages(body: Mapping[str, Any], *, continued: bool = False) -> ModelRequest:
     """Read the body of a request for messages, which other platforms have as well."""
     body = fields(body)
     read = Messages(head(body), listed(body.get("messages")), parts)
-    return ModelRequest(read, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
+    return ModelRequest(read, continued, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -146,13 +147,7 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return ("anthropic", dict(body_of(options))) if is_sent_again else None
 
 
-def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
-    for name, value in changes.items():
-        setattr(event, name, value)
-    return event
-
-
-exchange = exchange_of(_body, _changed)
+exchange = exchange_of(_body, set_values)
 request = ModelReader(
     *(_request, usage, asks, watch, ends),
     rewrite=_rewrite,
@@ -181,10 +176,6 @@ class _Turn:
 
 
 _turn: Within[_Turn] = Within("agent_otel_anthropic_turn")
-
-
-def _call_of(block: Any) -> ToolCall:
-    return ToolCall(block.name, block.input, block.id)
 
 
 def result_of(sent: Any) -> ToolResult:
@@ -247,13 +238,13 @@ def _replace_later(_: Any, replacement: Replacement, invocation: Invocation) -> 
 
 _is_refusal = raises_within("anthropic", "ValidationError", cause=cause_of)
 run_tool = ToolReader(
-    lambda invocation: _call_of(invocation.arg(1, "tool_use")),
+    call_at(1, "tool_use", "name", "input", "id"),
     result_of,
     is_refusal=_is_refusal,
     replace=_replace,
     inject=_inject,
 )
-member = ToolReader(lambda invocation: _call_of(invocation.arg(0, "tool_use")), result_of, replace=_replace_member)
+member = ToolReader(call_at(0, "tool_use", "name", "input", "id"), result_of, replace=_replace_member)
 _call = ToolReader(
     lambda invocation: ToolCall(invocation.instance.name, invocation.arg(0, "input"), _call_id(invocation)),
     ToolResult,

@@ -7,8 +7,8 @@ from typing import Any
 from agent_otel.core.backpressure import attempt_refused, backpressure
 from agent_otel.core.plain import fields, is_dict, is_named, listed
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
+from agent_otel.integrations.final_request import ChatFunction
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems
 
@@ -69,8 +69,8 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         # The client has defaults of these arguments.
         body = {name: client.get(f"_{name}") for name in ("tools", "tool_choice", "model")}
         body |= {name: value for name, value in invocation.kwargs.items() if value is not None}
-    read = {name: _plain(fields(body).get(name)) for name in ("messages", "tools", "tool_choice", "model")}
-    return ModelRequest(openai.chat(read), model=read["model"], must_call=openai.must_call(read))
+    names = ("messages", "tools", "tool_choice", "model")
+    return openai.chat_request({name: _plain(fields(body).get(name)) for name in names})
 
 
 def _of_plain(read: Any) -> Any:

@@ -13,9 +13,8 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import joined, tool_fields, with_system
+from agent_otel.integrations.final_request import BodyArgument, joined, tool_fields, with_system
 from agent_otel.integrations.model_sdks import anthropic, openai
-from agent_otel.integrations.model_sdks.chat_function import BodyArgument
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import watched
@@ -256,7 +255,7 @@ def _invoke_request(params: Any) -> ModelRequest | None:
         return anthropic.messages(body)._replace(model=model)
     if is_converse(body):
         return _converse(body, model)
-    return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(body))
+    return openai.chat_request(body)._replace(model=model)
 
 
 def _is_anthropic(body: Mapping[str, Any]) -> bool:

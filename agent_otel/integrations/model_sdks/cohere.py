@@ -14,9 +14,8 @@ from agent_otel.core.plain import attributes, fields, is_named, is_text, listed,
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import is_forced
+from agent_otel.integrations.final_request import ChatFunction, is_forced
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import watched

@@ -39,8 +39,8 @@ from agent_otel.core.types import (
 )
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
+from agent_otel.integrations.final_request import BodyArgument
 from agent_otel.integrations.hooks import Hook, Revising
-from agent_otel.integrations.model_sdks.chat_function import BodyArgument
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
 from agent_otel.integrations.readers import cause_behind, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site

@@ -53,10 +53,7 @@ SUCCESSOR = Integration(
 
 #: End of a path -> the field that the body of its format has, and the function that reads it.
 _FORMATS: dict[str, tuple[str, Callable[[Mapping[str, Any]], ModelRequest]]] = {
-    "/chat/completions": (
-        "messages",
-        lambda body: ModelRequest(openai.chat(body), model=body.get("model"), must_call=openai.must_call(body)),
-    ),
+    "/chat/completions": ("messages", openai.chat_request),
     "/responses": ("input", openai.responses),
     "/v1/messages": ("messages", anthropic.messages),
 }

@@ -6,8 +6,8 @@ import json
 
 from agent_otel.core.plain import given, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.integrations.final_request import ChatFunction
 from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.chat_function import ChatFunction
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import steps_of, watched
 

@@ -32,10 +32,10 @@ from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.readers import inject_into, raises_within, replace_by_text
+from agent_otel.integrations.readers import call_at, inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems
-from agent_otel.messages.fields import is_continued
+from agent_otel.messages.fields import is_continued, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -130,7 +130,7 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
 
 
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
+    own = without(invocation.kwargs, *OF_ANSWERS)
     args = invocation.args[:1]
     if model:
         args, own = (), {**own, "model": model}
@@ -183,11 +183,6 @@ completing = ModelReader(
 # the tool.
 
 
-def _asked_call(invocation: Invocation) -> ToolCall:
-    asked = invocation.arg(0, "tool_call")
-    return ToolCall(asked.function.name, asked.function.arguments, asked.id)
-
-
 def _replace_message(message: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
     kept = {"role": "tool", "tool_call_id": invocation.arg(0, "tool_call").id, **fields(message)}
     return {**kept, "content": replacement.text}
@@ -210,7 +205,7 @@ def _inject_asked(invocation: Invocation, values: dict[str, Any]) -> None:
 
 
 _asked = ToolReader(
-    _asked_call,
+    call_at(0, "tool_call", "function.name", "function.arguments", "id"),
     lambda message: ToolResult(fields(message).get("content", "")),
     replace=_replace_message,
     parameters=lambda invocation: tuple(_arguments(invocation)),

@@ -41,9 +41,10 @@ from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
-from agent_otel.integrations.readers import cause_behind, raises_within, replace_by_text
+from agent_otel.integrations.readers import call_at, cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.integrations.wrap import watched
+from agent_otel.messages.fields import without
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -211,12 +212,11 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
 
 
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    body = {name: value for name, value in body.items() if name != "n"}
-    invocation.kwargs = {**invocation.kwargs, **body}
+    invocation.kwargs = {**invocation.kwargs, **without(body, "n")}
 
 
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    own = {name: value for name, value in invocation.kwargs.items() if name not in OF_ANSWERS}
+    own = without(invocation.kwargs, *OF_ANSWERS)
     named = {**own, "messages": body["messages"], **({"model": model} if model else {})}
     return Invocation(invocation.instance, invocation.args, named)
 
@@ -266,11 +266,6 @@ _FAILED = "Error while executing "
 # it makes a text of what a function raises.
 
 
-def _call(invocation: Invocation) -> ToolCall:
-    asked = invocation.arg(0, "function_call")
-    return ToolCall(asked.name, asked.arguments, asked.tool_call_id)
-
-
 def _result(entry: Any) -> ToolResult:
     result = fields(entry).get("result", "")
     if (text(result) or "").startswith(_FAILED):
@@ -301,7 +296,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 called = ToolReader(
-    _call,
+    call_at(0, "function_call", "name", "arguments", "tool_call_id"),
     _result,
     cause=cause_behind("RunException", of=context_of),  # the context raises its own within the function's exception
     replace=_replace,

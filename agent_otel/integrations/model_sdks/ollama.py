@@ -12,8 +12,7 @@ from agent_otel.core.answers import asks_for
 from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import with_system
-from agent_otel.integrations.model_sdks.chat_function import BY_NAME, BodyArgument
+from agent_otel.integrations.final_request import BY_NAME, BodyArgument, with_system
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import steps_of, watched

@@ -19,7 +19,6 @@ from agent_otel.core.types import (
     ModelRequest,
     RequestPart,
     RunReader,
-    ToolCall,
     ToolReader,
     ToolResult,
 )
@@ -36,9 +35,11 @@ from agent_otel.integrations.model_sdks.stainless import (
     is_replayable,
     put_body,
     refused,
+    set_values,
     usage,
     watch,
 )
+from agent_otel.integrations.readers import call_at
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.messages.fields import is_continued
 from agent_otel.messages.openai import chat_head, chat_parts, hosted, item_parts, items_head, must_call, passes
@@ -101,8 +102,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     if path.endswith("/chat/completions"):
         known = fields(body)
         wanted = known.get("n")
-        answers = wanted if type(wanted) is int else 1
-        return ModelRequest(chat(body), model=known.get("model"), must_call=must_call(known), answers=answers)
+        return chat_request(known, wanted if type(wanted) is int else 1)
     return responses(body) if path.endswith("/responses") else None
 
 
@@ -110,6 +110,11 @@ def chat(body: Any) -> Messages:
     """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
     body = fields(body)
     return Messages(chat_head(body), listed(body.get("messages")), chat_parts)
+
+
+def chat_request(body: Mapping[str, Any], answers: int = 1) -> ModelRequest:
+    """Read the body of a chat completion with its model and its choice of tools."""
+    return ModelRequest(chat(body), model=body.get("model"), must_call=must_call(body), answers=answers)
 
 
 def responses(body: Mapping[str, Any]) -> ModelRequest:
@@ -152,8 +157,7 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
 
 def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:
     """Set the place of an event, and the items of earlier responses in a last event."""
-    for name, value in changes.items():
-        setattr(event, name, value)
+    set_values(event, changes)
     if text(fields(event).get("type")) in ENDED:
         done = (item for item in earlier if text(fields(item).get("type")) == "response.output_item.done")
         event.response.output = [*(item.item for item in done), *event.response.output]
@@ -172,11 +176,6 @@ request = ModelReader(
 
 # The tool runner of OpenAI's SDK, which calls registered functions in a loop over the Responses API. Produced is read
 # at ``_execute_function``, which returns the item that the model is sent. An exception of a function ends the run.
-
-
-def _call(invocation: Invocation) -> ToolCall:
-    item = invocation.arg(1, "item")
-    return ToolCall(item.name, item.arguments, item.call_id)
 
 
 def _replace(_: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
@@ -201,7 +200,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
 
 
 execute = ToolReader(
-    _call,
+    call_at(1, "item", "name", "arguments", "call_id"),
     lambda item: ToolResult(fields(item).get("output", "")),
     replace=_replace,
     parameters=_parameters,

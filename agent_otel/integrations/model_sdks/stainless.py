@@ -126,6 +126,13 @@ def exchange_of(
     )
 
 
+def set_values(item: Any, changes: Mapping[str, Any], _: Sequence[Any] = ()) -> Any:
+    """Set values of an item of a stream; return it."""
+    for name, value in changes.items():
+        setattr(item, name, value)
+    return item
+
+
 def is_replayable(options: Any, invocation: Invocation) -> bool:
     """Return False for a whole response that the program reads from the wire itself."""
     header = text(fields(getattr(options, "headers", None)).get(_RAW))
