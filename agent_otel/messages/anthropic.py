@@ -11,11 +11,13 @@ from agent_otel._internal.object_kinds import dictionaries, is_dict, is_text, pl
 from agent_otel._internal.object_kinds import listed as elements
 from agent_otel.core.types import RequestPart
 from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, AnsweredCall, Body, Call, Format, RequestedCall, Tool
-from agent_otel.messages.fields import RESULT_ID, fields, is_kept, listed, names_of, text, text_of, without_nulls
+from agent_otel.messages.fields import RESULT_ID, fields, is_kept, listed, text, text_of, without, without_nulls
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from agent_otel.messages.fields import Path
 
 
 #: Fields that a thread has from its first request, and that the API rejects in later ones.
@@ -30,6 +32,10 @@ class Anthropic(Format):
         *("tools", "tool_choice", "output_config", "output_format", "mcp_servers", "container", "context_management"),
         *("stop_sequences", "cache_control"),
     )
+    cache_point: ClassVar[str] = "cache_control"
+    first_events: ClassVar[tuple[str, ...]] = ("message_start",)
+    begins: ClassVar[str] = "content_block_start"
+    place: ClassVar[str] = "index"
 
     def answer(self, response: Mapping[str, Any]) -> str:
         """Return the texts of the blocks."""
@@ -42,25 +48,19 @@ class Anthropic(Format):
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there or calls are switched off."""
-        if fields(body.get("tool_choice")).get("type") == "none":
-            return False
-        return name not in names_of(body.get("tools"))
+        return fields(body.get("tool_choice")).get("type") != "none" and super().takes(body, name)
 
     def hides(self, body: Mapping[str, Any]) -> bool:
         """Return True for a thread, which has the messages and whose tools are those of its first request."""
         return is_kept(body) or (_thread(body) == "create" and bool(listed(body.get("tools"))))
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Add a tool in front of a last one that carries a cache point, so that the point stays the last.
+        """Add a tool; a thread has it from its first request on."""
+        return dict(body) if is_kept(body) else super().offering(body, tool)
 
-        A thread has it from its first request on.
-        """
-        if is_kept(body):
-            return dict(body)
-        added = {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-        tools = list(listed(body.get("tools")))
-        place = len(tools) - 1 if tools and "cache_control" in fields(tools[-1]) else len(tools)
-        return {**body, "tools": [*tools[:place], added, *tools[place:]]}
+    def declared(self, tool: Tool) -> Body:
+        """Return the definition of a tool."""
+        return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Switch tool calls off."""
@@ -80,13 +80,11 @@ class Anthropic(Format):
         A response of a thread can be continued only once, so that the next request continues this one.
         """
         response_id = text(response.get("id"))
-        is_kept = _thread(body) in ("create", "continue") and response_id is not None
         said = [without_nulls(block) for block in map(fields, listed(response.get("content"))) if not _is_blank(block)]
         answer = {"role": "user", "content": [result_block(answer.call.id, answer.text) for answer in answers]}
-        if is_kept:
+        if _thread(body) in ("create", "continue") and response_id is not None:
             thread = {"type": "continue", "previous_message_id": response_id}
-            own = {name: value for name, value in body.items() if name not in _OF_THREADS}
-            return {**own, "thread": thread, "messages": [answer]}
+            return {**without(body, *_OF_THREADS), "thread": thread, "messages": [answer]}
         return {**body, "messages": [*listed(body.get("messages")), {"role": "assistant", "content": said}, answer]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
@@ -110,17 +108,6 @@ class Anthropic(Format):
             blocks[index]["input"] = _parsed(given)
         response_id = fields(items[0].get("message")).get("id")
         return {"id": response_id, "role": "assistant", "content": list(blocks.values())}
-
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
-        """Leave out the beginning of a further message, and count its blocks on."""
-        if item.get("type") == "message_start":
-            return None
-        index = item.get("index")
-        return {"index": index + passed} if type(index) is int else {}
-
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
-        """Return the number of content blocks."""
-        return sum(item.get("type") == "content_block_start" for item in items)
 
 
 def call_block(call_id: str, name: str, arguments: Any) -> Body:
@@ -168,9 +155,8 @@ def requested(content: Any) -> Iterator[RequestedCall]:
     """Yield the calls among a message's blocks, except those of tools that the provider runs itself."""
     for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_use":
-            yield RequestedCall(
-                ("content", place, "input"), text(block.get("id")), text(block.get("name")), block.get("input")
-            )
+            path: Path = ("content", place, "input")
+            yield RequestedCall(path, text(block.get("id")), text(block.get("name")), block.get("input"))
         elif "toolUse" in block and "type" not in (inner := fields(block["toolUse"])):
             path = ("content", place, "toolUse", "input")
             yield RequestedCall(path, text(inner.get("toolUseId")), text(inner.get("name")), inner.get("input"))
@@ -182,9 +168,8 @@ def answered(content: Any) -> Iterator[AnsweredCall]:
         if block.get("type") == "tool_result":
             failed = block.get("is_error")
             failed = failed if type(failed) is bool else None
-            yield AnsweredCall(
-                ("content", place, "content"), text(block.get(RESULT_ID)), None, block.get("content"), failed
-            )
+            path: Path = ("content", place, "content")
+            yield AnsweredCall(path, text(block.get(RESULT_ID)), None, block.get("content"), failed)
         elif "toolResult" in block and "type" not in (inner := fields(block["toolResult"])):
             status = inner.get("status")
             failed = status == "error" if type(status) is str else None
@@ -197,6 +182,8 @@ class Bedrock(Format):
 
     messages: ClassVar[str] = "messages"
     of_tools = ("toolConfig", "promptVariables", "outputConfig", "additionalModelResponseFieldPaths")
+    named_below: ClassVar[tuple[str, ...]] = ("toolSpec",)
+    cache_point: ClassVar[str] = "cachePoint"
 
     def system(self, instructions: str) -> Body:
         """Return the field of the system prompt's blocks."""
@@ -217,25 +204,20 @@ class Bedrock(Format):
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there."""
-        return name not in names_of(fields(body.get("toolConfig")).get("tools"), "toolSpec")
+        return super().takes(fields(body.get("toolConfig")), name)
 
     def fixes(self, body: Mapping[str, Any]) -> bool:
         """Return True for a prompt at the provider, which has the tools; Converse rejects such a request with tools."""
         return ":prompt/" in (text(body.get("modelId")) or "")
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Add a tool in front of a cache point at the end."""
-        config = fields(body.get("toolConfig"))
-        added = {
-            "toolSpec": {
-                "name": tool.name,
-                "description": tool.description,
-                "inputSchema": {"json": tool.parameters},
-            }
-        }
-        tools = list(listed(config.get("tools")))
-        place = len(tools) - 1 if tools and "cachePoint" in fields(tools[-1]) else len(tools)
-        return {**body, "toolConfig": {**config, "tools": [*tools[:place], added, *tools[place:]]}}
+        """Add a tool to the configuration."""
+        return {**body, "toolConfig": super().offering(fields(body.get("toolConfig")), tool)}
+
+    def declared(self, tool: Tool) -> Body:
+        """Return the specification of a tool."""
+        schema = {"json": tool.parameters}
+        return {"toolSpec": {"name": tool.name, "description": tool.description, "inputSchema": schema}}
 
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Return the request itself: Converse cannot switch tool calls off."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from agent_otel.messages.fields import without
+from agent_otel.messages.fields import fields, listed, names_of, without
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,6 +93,14 @@ class Format(Protocol):
     messages: ClassVar[str]
     #: Fields about tools, and about the schema of the answer, which a request for a text does not have.
     of_tools: ClassVar[tuple[str, ...]]
+    #: Keys in a tool below which its name is, and the key of a tool that carries a cache point.
+    named_below: ClassVar[tuple[str, ...]] = ()
+    cache_point: ClassVar[str] = ""
+    #: Of a stream: the types of its first events, the type of one that begins an output item or a content block, and
+    #: the key of that one's place.
+    first_events: ClassVar[tuple[str, ...]] = ()
+    begins: ClassVar[str] = ""
+    place: ClassVar[str] = ""
 
     def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
         """Return a request with instructions and a text in place of the messages, without tools and schema."""
@@ -115,6 +123,7 @@ class Format(Protocol):
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True when a tool of this name can be offered: the request has none yet and allows tool calls."""
+        return name not in names_of(body.get("tools"), *self.named_below)
 
     def hides(self, body: Mapping[str, Any]) -> bool:  # noqa: ARG002 - most requests are whole
         """Return True when the provider has earlier messages of the conversation, or keeps the tools from now on."""
@@ -125,7 +134,14 @@ class Format(Protocol):
         return False
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Return a request that offers one tool more."""
+        """Return a request that offers one tool more; a last tool with a cache point stays the last."""
+        tools = list(listed(body.get("tools")))
+        is_marked = bool(tools) and self.cache_point in fields(tools[-1])
+        tools.insert(len(tools) - is_marked, self.declared(tool))
+        return {**body, "tools": tools}
+
+    def declared(self, tool: Tool) -> Body:
+        """Return a tool as a request has it."""
 
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Return a request that allows no tool call, where the format can express that."""
@@ -143,14 +159,17 @@ class Format(Protocol):
     def folded(self, items: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
         """Return the response that the items of a stream amount to."""
 
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - as above
+    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
         """Return the changed values of an item behind an earlier response; None for an item to leave out.
 
         ``passed`` is the number of output items, or content blocks, of the earlier responses that the consumer got.
         Without places in its chunks, a format leaves them as they are.
         """
-        return {}
+        if item.get("type") in self.first_events:
+            return None
+        place = item.get(self.place)
+        return {self.place: place + passed} if type(place) is int else {}
 
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:  # noqa: ARG002 - as above
+    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
         """Return the number of output items, or content blocks, that these items of a stream begin."""
-        return 0
+        return sum(item.get("type") == self.begins for item in items)

@@ -80,13 +80,16 @@ class Gemini(Format):
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
         """Add a declaration to those that the request has: Vertex AI takes one list of them only."""
-        added = {"name": tool.name, "description": tool.description, "parameters": _typed(tool.parameters)}
         tools = [dict(fields(each)) for each in listed(body.get("tools"))] or [{"functionDeclarations": []}]
         for each in tools:
             if "functionDeclarations" in each:
-                each["functionDeclarations"] = [*listed(each["functionDeclarations"]), added]
+                each["functionDeclarations"] = [*listed(each["functionDeclarations"]), self.declared(tool)]
                 break
         return {**body, "tools": tools}
+
+    def declared(self, tool: Tool) -> Body:
+        """Return the declaration of a function."""
+        return {**tool._asdict(), "parameters": _typed(tool.parameters)}
 
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Switch function calls off."""

@@ -14,7 +14,6 @@ from agent_otel.messages.fields import (
     is_kept,
     is_list,
     listed,
-    names_of,
     text,
     text_of,
     without,
@@ -43,6 +42,7 @@ class Chat(Format):
         *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "n", "stop"),
         *("logprobs", "top_logprobs", "modalities", "audio", "prediction", "web_search_options", "format"),
     )
+    named_below: ClassVar[tuple[str, ...]] = ("function",)
 
     def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
         """Put the instructions into the first message."""
@@ -62,12 +62,11 @@ class Chat(Format):
         """Return True unless the tool is there, several choices are asked for, or calls are switched off."""
         if body.get("n") not in (None, 1) or body.get("functions") or body.get("tool_choice") == "none":
             return False
-        return name not in names_of(body.get("tools"), "function")
+        return super().takes(body, name)
 
-    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Add a function to the tools."""
-        function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-        return {**body, "tools": [*listed(body.get("tools")), {"type": "function", "function": function}]}
+    def declared(self, tool: Tool) -> Body:
+        """Return a function."""
+        return {"type": "function", "function": tool._asdict()}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls of the first choice."""
@@ -241,7 +240,6 @@ class Cohere(Chat):
     _message = staticmethod(Ollama._message)  # noqa: SLF001 - of this module
 
 
-_CREATED: Final = ("response.created", "response.in_progress", "response.queued")
 #: Items whose id is not required.
 _FREE_OF_IDS: Final = ("message", "function_call", "custom_tool_call")
 #: Types of calls that the program answers, and of items that it alone can answer: with a picture, or by asking.
@@ -298,6 +296,9 @@ class Responses(Format):
         *("tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text", "include", "prompt", "stop"),
         *("context_management", "truncation", "top_logprobs"),
     )
+    first_events: ClassVar[tuple[str, ...]] = ("response.created", "response.in_progress", "response.queued")
+    begins: ClassVar[str] = "response.output_item.added"
+    place: ClassVar[str] = "output_index"
 
     def system(self, instructions: str) -> Body:
         """Return the field of the instructions."""
@@ -314,9 +315,8 @@ class Responses(Format):
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there, calls are switched off, or the provider answers later."""
-        if body.get("tool_choice") == "none" or body.get("background") is True:
-            return False
-        return name not in names_of(body.get("tools"))
+        is_open = body.get("tool_choice") != "none" and body.get("background") is not True
+        return is_open and super().takes(body, name)
 
     def hides(self, body: Mapping[str, Any]) -> bool:
         """Return True for a conversation at the provider, which keeps the messages and not the tools."""
@@ -326,16 +326,9 @@ class Responses(Format):
         """Return True for a prompt at the provider: its tools apply where a request has none."""
         return bool(body.get("prompt")) and not listed(body.get("tools"))
 
-    def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
-        """Add a function to the tools."""
-        function = {
-            "type": "function",
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters,
-            "strict": False,
-        }
-        return {**body, "tools": [*listed(body.get("tools")), function]}
+    def declared(self, tool: Tool) -> Body:
+        """Return a function."""
+        return {"type": "function", **tool._asdict(), "strict": False}
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls of functions, of custom tools and of the provider's tools that the program runs."""
@@ -362,7 +355,7 @@ class Responses(Format):
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; an item's kind is that of the event that begins it."""
         kind = text(item.get("type")) or ""
-        if kind == "response.output_item.added":
+        if kind == self.begins:
             added = fields(item.get("item"))
             is_call = _is_call(added) or added.get("type") in _LEFT_OUT
             return CALL if is_call else TEXT if added.get("type") == "message" else NEUTRAL
@@ -376,17 +369,6 @@ class Responses(Format):
         """Return the response that the last event carries."""
         ends = (fields(item.get("response")) for item in reversed(items) if item.get("type") in _TERMINAL)
         return next(ends, {})
-
-    def joined(self, item: Mapping[str, Any], passed: int) -> Mapping[str, Any] | None:
-        """Leave out the beginning of a further response, and count its output items on."""
-        if item.get("type") in _CREATED:
-            return None
-        index = item.get("output_index")
-        return {"output_index": index + passed} if type(index) is int else {}
-
-    def blocks(self, items: Sequence[Mapping[str, Any]]) -> int:
-        """Return the number of output items."""
-        return sum(item.get("type") == "response.output_item.added" for item in items)
 
     @staticmethod
     def _result(call: Call, result: str) -> Body:

@@ -76,10 +76,14 @@ def _usage(response: Any) -> Usage | None:
     known = fields(response)
     if "usage" in known:
         return read_usage(known["usage"])
+    kind, payload = _raw(known)
+    return read_usage(json.loads(payload).get("usage")) if kind == "metadata" else _invoke_usage(known)
+
+
+def _raw(known: Mapping[str, Any]) -> tuple[str, bytes]:
+    """Return the type and the payload of a raw event of a stream; empty ones of anything else."""
     kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
-    if kind == "metadata" and type(payload) is bytes:
-        return read_usage(json.loads(payload).get("usage"))
-    return _invoke_usage(known)
+    return (kind or "", payload) if type(payload) is bytes else ("", b"")
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -93,11 +97,8 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
 
 def _answer_only(invocation: Invocation, note: str) -> None:
     """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
-    params = invocation.arg(1, "api_params")
-    if _invokes(invocation):
-        _answer_only_body(params, note)
-    else:
-        _answer_without_tools(params, note)
+    change = _answer_only_body if _invokes(invocation) else _answer_without_tools
+    change(invocation.arg(1, "api_params"), note)
 
 
 def _answer_without_tools(params: dict[str, Any], note: str) -> None:
@@ -137,14 +138,12 @@ def _asks(response: Any) -> bool | None:
         asked = [fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse"))]
         names = [text(call.get("name")) or "toolUse" for call in asked if "type" not in call]
         return asks_for(names) or False
-    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
+    kind, payload = _raw(known)
     event = event_of(known)
     if event is not None:
         stop = event.get("messageStop")
         return asks(event) if stop is None else text(fields(stop).get("stopReason")) == "tool_use"
-    if kind != "messageStop" or type(payload) is not bytes:
-        return None
-    return b"tool_use" in payload
+    return b"tool_use" in payload if kind == "messageStop" else None
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
@@ -157,11 +156,8 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    return (
-        None
-        if _invokes(invocation) or _request(invocation) is None
-        else ("bedrock", dict(invocation.arg(1, "api_params")))
-    )
+    is_sent_again = not _invokes(invocation) and _request(invocation) is not None
+    return ("bedrock", dict(invocation.arg(1, "api_params"))) if is_sent_again else None
 
 
 def _invokes(invocation: Invocation) -> bool:
@@ -182,8 +178,8 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
 def _plain(value: Any) -> Any:
     """Return a response as it is, and a raw event of a stream as its name with its payload."""
     known = fields(value)
-    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
-    return {kind: json.loads(payload)} if kind is not None and type(payload) is bytes else known
+    kind, payload = _raw(known)
+    return {kind: json.loads(payload)} if kind else known
 
 
 def _stream(response: Any) -> Any:
@@ -251,15 +247,11 @@ def _invoke_request(params: Any) -> ModelRequest | None:
     if body is None or type(body.get("messages")) is not list:
         return None
     model = text(fields(params).get("modelId"))
-    if _is_anthropic(body):
+    if "anthropic_version" in body:
         return anthropic.messages(body)._replace(model=model)
     if is_converse(body):
         return _converse(body, model)
     return openai.chat_request(body)._replace(model=model)
-
-
-def _is_anthropic(body: Mapping[str, Any]) -> bool:
-    return "anthropic_version" in body
 
 
 def _rewrite_body(params: dict[str, Any], view: Callable[..., Any]) -> None:
@@ -275,7 +267,7 @@ def _rewrite_body(params: dict[str, Any], view: Callable[..., Any]) -> None:
 def _answer_only_body(params: dict[str, Any], note: str) -> None:
     """Forbid tool calls, and add the note to the system message."""
     body = body_of(params) or {}
-    if _is_anthropic(body):
+    if "anthropic_version" in body:
         body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
     elif is_converse(body):
         _answer_without_tools(body, note)
@@ -293,8 +285,7 @@ def _invoke_usage(response: Mapping[str, Any]) -> Usage | None:
     """Return the usage of a whole response, which its headers have, or of the last raw event of a stream."""
     event = event_of(response)
     if event is not None:
-        counts = fields(event.get(_METRICS))
-        return _counted(counts, _IN_METRICS)
+        return _counted(fields(event.get(_METRICS)), _IN_METRICS)
     headers = fields(fields(response.get("ResponseMetadata")).get("HTTPHeaders"))
     return _counted(headers, _IN_HEADERS)
 
@@ -309,8 +300,8 @@ def _counted(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage | None:
 
 def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the provider's event in a raw event of a stream."""
-    kind, payload = text(fields(known.get("headers")).get(":event-type")), known.get("payload")
-    if kind != "chunk" or type(payload) is not bytes:
+    kind, payload = _raw(known)
+    if kind != "chunk":
         return None
     event = json.loads(base64.b64decode(json.loads(payload)["bytes"]))
     return event if is_dict(event) else None

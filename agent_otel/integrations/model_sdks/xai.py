@@ -23,6 +23,7 @@ from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems, watched
+from agent_otel.messages.openai import chat_head, chat_parts
 from agent_otel.semconv import ASSISTANT
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ ENTRY = Integration(
 def _request(invocation: Invocation) -> ModelRequest:
     sent = invocation.arg(0, "request")
     body = as_chat(sent)
-    parts = Messages(openai.chat({"tools": body.get("tools")}).head, body["messages"], _parts)
+    parts = Messages(chat_head(body), body["messages"], _parts)
     continued = bool(getattr(sent, "previous_response_id", ""))
     forced, answers = openai.must_call(body), body.get("n", 1)
     return ModelRequest(parts, continued=continued, model=sent.model, must_call=forced, answers=answers)
@@ -52,7 +53,7 @@ def _parts(message: Any) -> Iterator[RequestPart]:
     for name in ("reasoning_content", "encrypted_content"):
         if name in message:
             yield RequestPart(ASSISTANT, message[name])
-    yield from openai.chat({"messages": [message]})
+    yield from chat_parts(message)
 
 
 def _usage(response: Any) -> Usage | None:
@@ -76,14 +77,16 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
         body = as_chat(sent)
         made = view(body["messages"], kept=bool(sent.previous_response_id))
         if made is not body["messages"]:
-            invocation.put(0, "request", with_body(sent, {**body, "messages": made}))
+            _put(invocation, {**body, "messages": made})
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    invocation.put(0, "request", with_body(invocation.arg(0, "request"), body))
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
-    sent = invocation.arg(0, "request")
-    body = as_chat(sent)
-    body |= {"messages": with_system(body["messages"], note), **tool_fields(body)}
-    invocation.put(0, "request", with_body(sent, body))
+    body = as_chat(invocation.arg(0, "request"))
+    _put(invocation, {**body, "messages": with_system(body["messages"], note), **tool_fields(body)})
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -106,10 +109,9 @@ def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocati
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the results in a request whose response is an async stream: no call in it can be answered."""
-    sent = invocation.arg(0, "request")
-    body = as_chat(sent)
+    body = as_chat(invocation.arg(0, "request"))
     messages = [{**each, "content": reworded(each["content"], reword)} for each in body["messages"]]
-    invocation.put(0, "request", with_body(sent, {**body, "messages": messages}))
+    _put(invocation, {**body, "messages": messages})
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
@@ -152,7 +154,7 @@ def as_response(response: Any) -> dict[str, Any]:
 
 _EXCHANGE = Exchange(
     _body,
-    lambda invocation, body: invocation.put(0, "request", with_body(invocation.arg(0, "request"), body)),
+    _put,
     as_response,
     lambda response: response if hasattr(type(response), "__next__") else None,
     replaced=OtherItems,
