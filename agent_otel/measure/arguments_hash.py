@@ -186,7 +186,7 @@ class _Canonical:
         shape = shape_of(cls)
         if depth >= _DEPTH or self.left < 0 or self.openable < 0:
             return [_REST, shape.kind]
-        return _READERS[shape.kind](self, shape, value, depth + 1)
+        return getattr(self, shape.kind)(shape, value, depth + 1)  # the methods below have the names of the kinds
 
     def long_text(self, text: str) -> list[Any]:
         """Return the length and a digest of a long string."""
@@ -203,8 +203,10 @@ class _Canonical:
     def text(self, _shape: object_kinds.Shape, value: str, depth: int) -> Any:
         return self.plain(str.__getitem__(value, slice(None)), depth)
 
-    def inner(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:
+    def value(self, shape: object_kinds.Shape, value: Any, depth: int) -> Any:
         return self.plain(shape.read(value), depth)
+
+    number = label = value
 
     def array(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
         count = shape.length(value)
@@ -213,7 +215,7 @@ class _Canonical:
         found = [self.plain(item, depth) for item in items]
         return found if len(found) == count else [*found, [_REST, shape.kind, count]]
 
-    def unordered(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
+    def set(self, shape: object_kinds.Shape, value: Any, depth: int) -> list[Any]:
         """Give each element a separate budget, because their order differs in every process."""
         count = shape.length(value)
         if count > self.left:
@@ -263,20 +265,6 @@ class _Canonical:
 
     def opaque(self, _shape: object_kinds.Shape, value: Any, _depth: int) -> list[Any]:
         return [_OBJECT, _name(value)]
-
-
-_READERS: Final[dict[str, Callable[[_Canonical, object_kinds.Shape, Any, int], Any]]] = {
-    object_kinds.TEXT: _Canonical.text,
-    object_kinds.NUMBER: _Canonical.inner,
-    object_kinds.LABEL: _Canonical.inner,
-    object_kinds.VALUE: _Canonical.inner,
-    object_kinds.ARRAY: _Canonical.array,
-    object_kinds.SET: _Canonical.unordered,
-    object_kinds.MAPPING: _Canonical.mapping,
-    object_kinds.RECORD: _Canonical.record,
-    object_kinds.BINARY: _Canonical.binary,
-    object_kinds.OPAQUE: _Canonical.opaque,
-}
 
 
 def _int(value: int) -> Any:

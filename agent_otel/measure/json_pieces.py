@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from agent_otel._internal.object_kinds import Shape
 
+    _Reader = Callable[[Shape, Any, "_Frame"], "_Frame | Iterable[str]"]
+
 CALLER_STEPS: Final = 100_000
 """Steps of a walk in the thread of a tool call: at most 30 ms."""
 
@@ -160,7 +162,8 @@ class _Walk:
         shape = shape_of(type(value))
         if self._names_objects and shape.kind not in _DATA and not issubclass(type(value), list | tuple):
             return _named(value)
-        return _READERS[shape.kind](self, shape, value, around)
+        read: _Reader = getattr(self, shape.kind)  # the methods below have the names of the kinds
+        return read(shape, value, around)
 
     def inner(self, value: Any, around: _Frame) -> _Frame | Iterable[str]:
         """Do the same for a value that may be plain."""
@@ -173,6 +176,8 @@ class _Walk:
 
     def array(self, shape: Shape, value: Any, around: _Frame) -> _Frame:
         return _Frame(shape.read(value), "[]", id(value), is_record=around.is_record)
+
+    set = array
 
     def value(self, shape: Shape, value: Any, around: _Frame) -> _Frame | Iterable[str]:
         return self.inner(shape.read(value), around)
@@ -243,18 +248,6 @@ class _Walk:
 
 
 _DATA: Final = frozenset((object_kinds.TEXT, object_kinds.NUMBER, object_kinds.MAPPING))
-_READERS: Final[dict[str, Callable[[_Walk, Shape, Any, _Frame], _Frame | Iterable[str]]]] = {
-    object_kinds.TEXT: _Walk.text,
-    object_kinds.NUMBER: _Walk.number,
-    object_kinds.MAPPING: _Walk.mapping,
-    object_kinds.ARRAY: _Walk.array,
-    object_kinds.SET: _Walk.array,
-    object_kinds.LABEL: _Walk.label,
-    object_kinds.BINARY: _Walk.binary,
-    object_kinds.VALUE: _Walk.value,
-    object_kinds.RECORD: _Walk.record,
-    object_kinds.OPAQUE: _Walk.opaque,
-}
 
 
 def _count(values: list[Any], characters: int) -> tuple[int, int, int]:

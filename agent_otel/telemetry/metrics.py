@@ -89,6 +89,14 @@ class Metrics:
                 bound[values] = found[0] if len(found) == 1 else Fan(found)
             return bound[values]
 
+    def bound(self, values: Mapping[str, str], *metrics: Metric) -> list[Series]:
+        """Return the series of several metrics with these values of their labels. Counters begin at 0."""
+        found = [self.series(metric, *(values.get(label, "") for label in metric.labels)) for metric in metrics]
+        for metric, series in zip(metrics, found, strict=True):
+            if metric.kind == COUNTER:
+                series.record(0)
+        return found
+
     def limit(self, label: str, name: str | None) -> str:
         """Apply the limit of a label to a name; an empty value means that the label is absent."""
         known = self._known.get(label)
@@ -292,41 +300,16 @@ def is_active(source: str) -> bool:
     return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))
 
 
-class _Bound:
-    """Series that are bound to one set of values: an attribute for each row. Counters begin at 0."""
-
-    def __init__(self, metrics: Metrics, rows: Mapping[str, Metric], values: Mapping[str, str]) -> None:
-        self._metrics = metrics
-        self._values = values
-        for name, metric in rows.items():
-            series = metrics.series(metric, *(values.get(label, "") for label in metric.labels))
-            if metric.kind == COUNTER:
-                series.record(0)
-            setattr(self, name, series)
-
-
-_OF_TOOL: Final = {
-    "size": semconv.RESULT_SIZE,
-    "args_size": semconv.ARGS_SIZE,
-    "large": semconv.RESULTS_LARGE,
-    "repeats": semconv.TOOL_REPEATS,
-    "shape_changes": semconv.SHAPE_CHANGES,
-    "invalid_arguments": semconv.INVALID_ARGUMENTS,
-}
-
-
-class ToolSeries(_Bound):
+class ToolSeries:
     """The series of one tool and agent that most calls record on."""
 
-    size: Series
-    args_size: Series
-    large: Series
-    repeats: Series
-    shape_changes: Series
-    invalid_arguments: Series
-
     def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
-        super().__init__(metrics, _OF_TOOL, {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN})
+        self._metrics = metrics
+        self.size, self.args_size, self.large, self.repeats, self.shape_changes, self.invalid_arguments = metrics.bound(
+            {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN},
+            *(semconv.RESULT_SIZE, semconv.ARGS_SIZE, semconv.RESULTS_LARGE),
+            *(semconv.TOOL_REPEATS, semconv.SHAPE_CHANGES, semconv.INVALID_ARGUMENTS),
+        )
         self.tool = tool
         self._agent = agent
         self.duration = metrics.series(semconv.TOOL_DURATION, tool, agent, "") if timed else None
@@ -400,37 +383,25 @@ def log_large_result(
     _log.warning("%s %s", semconv.LARGE_RESULT, text, extra={semconv.EVENT_NAME: semconv.LARGE_RESULT, **found})
 
 
-_OF_PAYLOAD: Final = {
-    "size": semconv.PAYLOAD_SIZE,
-    "utilization": semconv.UTILIZATION,
-    "growth": semconv.PAYLOAD_GROWTH,
-    "near": semconv.PAYLOAD_NEAR_CAP,
-    "over": semconv.PAYLOAD_OVER_CAP,
-    "rejected": semconv.PAYLOADS_REJECTED,
-    "stuck": semconv.STUCK_RETRIES,
-    "few_turns": semconv.FEW_TURNS_LEFT,
-}
-
-
-class PayloadSeries(_Bound):
+class PayloadSeries:
     """All series of one boundary: a runtime, a workflow, an activity and a direction.
 
     ``caps`` has the caps of all payloads of the runtime in this direction. The gauge has the smallest: a step's result
     and a workflow's may have different ones.
     """
 
-    size: Series
-    utilization: Series
-    growth: Series
-    near: Series
-    over: Series
-    rejected: Series
-    stuck: Series
-    few_turns: Series
-
     def __init__(self, metrics: Metrics, caps: set[int], values: Mapping[str, str]) -> None:
+        self._metrics = metrics
+        self._values = values
         is_history = values[semconv.DIRECTION] == semconv.HISTORY
-        super().__init__(metrics, {**_OF_PAYLOAD, "size": semconv.HISTORY_SIZE} if is_history else _OF_PAYLOAD, values)
+        self.size, self.utilization, self.growth, self.near, self.over = metrics.bound(
+            values,
+            semconv.HISTORY_SIZE if is_history else semconv.PAYLOAD_SIZE,
+            *(semconv.UTILIZATION, semconv.PAYLOAD_GROWTH, semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_OVER_CAP),
+        )
+        self.rejected, self.stuck, self.few_turns = metrics.bound(
+            values, semconv.PAYLOADS_REJECTED, semconv.STUCK_RETRIES, semconv.FEW_TURNS_LEFT
+        )
         self._caps = caps
         self._cap_bytes = 0
 
@@ -454,22 +425,13 @@ class PayloadSeries(_Bound):
             self.near.record(1, exemplar)
 
 
-_OF_MODEL: Final = {
-    "utilization": semconv.CONTEXT_UTILIZATION,
-    "near": semconv.CONTEXT_NEAR,
-    "rejected": semconv.CONTEXTS_REJECTED,
-}
-
-
-class ModelSeries(_Bound):
+class ModelSeries:
     """All series of one model."""
 
-    utilization: Series
-    near: Series
-    rejected: Series
-
     def __init__(self, metrics: Metrics, model: str) -> None:
-        super().__init__(metrics, _OF_MODEL, {semconv.REQUEST_MODEL: model})
+        self.utilization, self.near, self.rejected = metrics.bound(
+            {semconv.REQUEST_MODEL: model}, semconv.CONTEXT_UTILIZATION, semconv.CONTEXT_NEAR, semconv.CONTEXTS_REJECTED
+        )
         self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
         self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
 

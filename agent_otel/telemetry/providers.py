@@ -235,7 +235,12 @@ def _exporter(name: str, signal: str) -> Any:
     try:
         made = _entry(signal, entry)()
     except AbsentError:
-        _say_absent(signal, name, entry)
+        hint = " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf uses the one over HTTP." if entry == _GRPC else ""
+        errors.warn_once(
+            f"exporter {signal} {name}",
+            f"The OTEL_* variables ask for the {signal.lower()} exporter {entry!r}, which no installed package has; "
+            f"nothing is pushed through it.{hint}",
+        )
         return None
     except errors.ours(Exception) as error:
         _say_unusable(signal, name, error)
@@ -270,15 +275,6 @@ def _say_unusable(signal: str, name: str, error: Exception) -> None:
         f"exporter {signal} {name}",
         f"The OTEL_* variables ask for a {signal.lower()} exporter that cannot be made, {name!r}; nothing is pushed "
         f"through it: {errors.described(error)}",
-    )
-
-
-def _say_absent(signal: str, name: str, entry: str) -> None:
-    hint = " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf uses the one over HTTP." if entry == _GRPC else ""
-    errors.warn_once(
-        f"exporter {signal} {name}",
-        f"The OTEL_* variables ask for the {signal.lower()} exporter {entry!r}, which no installed package has; "
-        f"nothing is pushed through it.{hint}",
     )
 
 

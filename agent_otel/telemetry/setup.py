@@ -48,8 +48,8 @@ _FIRST_WAIT_SECONDS = 1.0
 _LONGEST_WAIT_SECONDS = 300.0
 #: The telemetry of this process; None before the first measured call.
 resolved: Telemetry | None = None
-_flusher: Flusher | None = None
-_owned: list[object] = []
+#: The providers that this package has built, their guarded flush functions, and the events to set after a flush.
+_owned: list[tuple[object, Callable[[], object], queue.SimpleQueue[threading.Event]]] = []
 _integrations: dict[tuple[str, str], str] = {}
 _lock = threading.Lock()
 #: The thread that resolves telemetry while the lock is held.
@@ -205,16 +205,6 @@ def _build(chosen: Settings) -> tuple[str, ...]:
     return __version__, platform.python_version(), "true" if chosen.scales_to_zero else ""
 
 
-def flush(seconds: float) -> bool:
-    """Flush the owned providers; return False when they do not finish within ``seconds``."""
-    return _flusher is None or _flusher.flush(seconds)
-
-
-def owns(provider: object) -> bool:
-    """Return true when this package has built a provider."""
-    return any(provider is owned for owned in _owned)
-
-
 def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
     """Return the telemetry, and a sentence each on where spans and metrics go."""
     tracer = None
@@ -284,18 +274,6 @@ def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | Non
     names, fixed = _fixed(labels)
     for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
         sink.series(labelled(semconv.PROCESS_START, names), values).record(time.time())
-
-
-def _own(provider: object) -> None:
-    """Register a provider that this package built for the flush at the end of the process."""
-    global _flusher  # noqa: PLW0603 - one per process
-    if owns(provider):
-        return
-    if _flusher is None:
-        _flusher = Flusher()
-        install(_flusher)
-    _flusher.add(provider.force_flush)  # type: ignore[attr-defined]
-    _owned.append(provider)
 
 
 def _renew_lock() -> None:
@@ -394,98 +372,93 @@ EXIT_SECONDS = 5.0
 CHILD_SECONDS = 2.0
 
 # Flush of owned providers when a process forks or ends. ``atexit`` alone loses the last batch in children of
-# multiprocessing and of Celery, and a hanging exporter would block the exit. So daemon threads flush, and callers
-# wait for them with a timeout.
+# multiprocessing and of Celery, and a hanging exporter would block the exit. So daemon threads flush, one for each
+# provider, and callers wait for them with a timeout. A thread starts with its provider, and again in a forked child. It
+# cannot start at the end of the process: Python 3.12 and later start no threads during shutdown, and a signal handler
+# must not take a lock that the interrupted code may hold.
 
 
-class Flusher:
-    """Daemon threads, one for each ``flush`` function.
-
-    A thread starts with its provider, and again in a forked child. It cannot start at the end of the process: Python
-    3.12 and later start no threads during shutdown, and a signal handler must not take a lock that the interrupted
-    code may hold.
-    """
-
-    def __init__(self) -> None:
-        self._flushes: list[Callable[[], object]] = []
-        #: The events to set after the next flush, by function. `SimpleQueue.put` is reentrant, for signal handlers.
-        self._asked: list[queue.SimpleQueue[threading.Event]] = []
-
-    def add(self, flush: Callable[[], object]) -> None:
-        """Add a function to run at each flush."""
-        self._flushes.append(errors.guarded("emit.flush")(flush))
-        self._asked.append(_served(self._flushes[-1]))
-
-    def flush(self, seconds: float) -> bool:
-        """Run all functions; return False when they do not finish within ``seconds``."""
-        until = time.monotonic() + seconds
-        waiting = []
-        for asked in self._asked:
-            waiting.append(threading.Event())
-            asked.put(waiting[-1])
-        return all(done.wait(max(0.0, until - time.monotonic())) for done in waiting)
-
-    def restart(self) -> None:
-        """Start the threads again in a forked child, in which only the forking thread runs."""
-        self._asked = list(map(_served, self._flushes))
+def flush(seconds: float) -> bool:
+    """Flush the owned providers; return False when they do not finish within ``seconds``."""
+    until = time.monotonic() + seconds
+    waiting = []
+    for *_, asked in _owned:
+        waiting.append(threading.Event())
+        asked.put(waiting[-1])
+    return all(done.wait(max(0.0, until - time.monotonic())) for done in waiting)
 
 
-def _served(flush: Callable[[], object]) -> queue.SimpleQueue[threading.Event]:
+def owns(provider: object) -> bool:
+    """Return true when this package has built a provider."""
+    return any(provider is owned for owned, *_ in _owned)
+
+
+def _own(provider: Any) -> None:
+    """Register a provider that this package built for the flush at the end of the process."""
+    if owns(provider):
+        return
+    if not _owned:
+        _install()
+    force_flush = errors.guarded("emit.flush")(provider.force_flush)
+    _owned.append((provider, force_flush, _served(force_flush)))
+
+
+def _served(force_flush: Callable[[], object]) -> queue.SimpleQueue[threading.Event]:
+    """Start a thread that flushes for each event in the queue and sets it; `put` is reentrant, for signal handlers."""
     asked: queue.SimpleQueue[threading.Event] = queue.SimpleQueue()
 
     def serve() -> None:
         while True:
             done = asked.get()
-            flush()
+            force_flush()
             done.set()
 
     threading.Thread(target=serve, name="agent_otel-flush", daemon=True).start()
     return asked
 
 
-def install(flusher: Flusher) -> None:
+def _install() -> None:
     """Flush at exit and at the end of child processes; `agent_otel._bootstrap.sigterm` flushes on signals."""
 
     def flush_at_exit() -> None:
-        if not flusher.flush(EXIT_SECONDS):
+        if not flush(EXIT_SECONDS):
             errors.warn_once(
                 "exit", f"Telemetry could not be delivered within {EXIT_SECONDS:g} s of the program's end."
             )
 
+    @errors.guarded("emit.fork")
+    def restart() -> None:
+        _owned[:] = [(provider, force_flush, _served(force_flush)) for provider, force_flush, _ in _owned]
+
     atexit.register(flush_at_exit)
-    fork.after_fork(errors.guarded("emit.fork")(flusher.restart))
-    import_hook.install(
-        {
-            "multiprocessing.util": lambda _: _arm_children(flusher),
-            "celery.signals": lambda name: _arm_celery(flusher, name),
-        }
-    )
+    fork.after_fork(restart)
+    import_hook.install({"multiprocessing.util": _arm_children, "celery.signals": _arm_celery})
 
 
 @errors.guarded("emit.children")
-def _arm_children(flusher: Flusher) -> None:
+def _arm_children(_: str) -> None:
     """Register a finalizer in multiprocessing children, which end by ``os._exit`` and run nothing but finalizers."""
     from multiprocessing import process, util  # noqa: PLC0415 - imported already: its import calls this
 
     def arm(_: Any) -> None:
-        util.Finalize(None, flusher.flush, args=(CHILD_SECONDS,), exitpriority=0)
+        util.Finalize(None, flush, args=(CHILD_SECONDS,), exitpriority=0)
         handling = sys.modules.get("agent_otel._bootstrap.sigterm")
         if handling is not None:
             handling.watch()
 
-    util.register_after_fork(flusher, arm)
+    util.register_after_fork(flush, arm)
     if process.parent_process() is not None:
-        arm(flusher)
+        arm(flush)
 
 
 @errors.guarded("emit.celery")
-def _arm_celery(flusher: Flusher, name: str) -> None:
+def _arm_celery(name: str) -> None:
     """Flush at Celery's worker_process_shutdown signal, because its child processes end by ``os._exit``."""
 
-    def flush(**_: Any) -> None:
-        flusher.flush(CHILD_SECONDS)
+    def flush_child(**_: Any) -> None:
+        flush(CHILD_SECONDS)
 
-    sys.modules[name].worker_process_shutdown.connect(flush, weak=False)
+    sys.modules[name].worker_process_shutdown.connect(flush_child, weak=False)
 
 
 # The file of ``AGENT_OTEL_STATUS_FILE``: the state of a process, which ``agent-otel doctor --pid`` reads. One daemon

@@ -346,11 +346,6 @@ class Tally:
         """Bytes of numbers, which were decoded to their length, and of constants."""
         return sum(values) if kind is int else 4 * len(values) + values.count(False) * (kind is bool)
 
-    def _fingerprint(self, text: str) -> tuple[Fingerprint, int]:
-        """Return what is kept of a text, as it is written, and its bytes in the payload."""
-        quoted = self.form.quote(text)
-        return Fingerprint((quoted[1:-1],)), self.form.written(quoted)
-
     def _add(self, spot: Spot, size: int) -> None:
         spot.place.bytes += size
         self.size += size
@@ -390,8 +385,9 @@ class Tally:
                 self.unread.column(spot, some, written)
 
     def _long(self, spot: Spot, text: str) -> None:
-        fingerprint, written = self._fingerprint(text)
-        self._text(spot, fingerprint, written)
+        quoted = self.form.quote(text)
+        written = self.form.written(quoted)
+        self._text(spot, Fingerprint((quoted[1:-1],)), written)
         if self.unread is not None:
             comparison = self.unread.comparison(is_written=False)
             if comparison is not None:

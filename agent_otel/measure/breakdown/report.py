@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, islice
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import shape_of
-from agent_otel.measure.breakdown.accumulator import Fingerprint, Spot, Tally
-from agent_otel.measure.breakdown.json_reader import MALFORMED, STEPS, WINDOW, Reader, Window, chunks_of
+from agent_otel.measure.breakdown.accumulator import Spot, Tally
+from agent_otel.measure.breakdown.json_reader import MALFORMED, STEPS, Reader, Window, chunks_of
 from agent_otel.measure.breakdown.paths import OTHER, largest
 from agent_otel.measure.breakdown.unread import Unread
-from agent_otel.measure.plain_size import quoted_bytes
 from agent_otel.measure.size import json_size, text_bytes
 
 if TYPE_CHECKING:
@@ -277,9 +275,3 @@ class LiveTally(Tally):
 
     def _simple_bytes(self, value: Any) -> int | None:
         return super()._simple_bytes(value) if type(value) is str else None
-
-    def _fingerprint(self, text: str) -> tuple[Fingerprint, int]:
-        pieces = (text[start : start + WINDOW] for start in range(0, len(text), WINDOW))
-        fingerprint = Fingerprint(pieces)
-        fingerprint.head = encode_basestring(fingerprint.head)[1:-1]
-        return fingerprint, quoted_bytes(text)
