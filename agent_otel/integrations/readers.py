@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from contextlib import contextmanager
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
+from agent_otel.core import handler
 from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, text
-from agent_otel.core.types import AgentRun, ToolCall
+from agent_otel.core.types import NOT_HERE, AgentRun, Invocation, Replacement, ToolCall
 
 if TYPE_CHECKING:
     from collections import OrderedDict
     from collections.abc import Callable, Iterator
     from contextvars import ContextVar
-
-    from agent_otel.core.types import Invocation, Replacement
 
 
 def raises(*classes: str) -> Callable[[BaseException], bool]:
@@ -105,6 +105,16 @@ def held(variable: ContextVar[Any], value: Any) -> Iterator[None]:
 def refused_within(package: str, *classes: str) -> Callable[[BaseException], bool]:
     """Return a function that returns true for an exception of this package with a cause of such a class."""
     return lambda error: is_named(cause_of(error), *classes) and is_raised_within(error, package)
+
+
+def for_agents(replace: Callable[[Any, Replacement, Invocation], Any]) -> Callable[[Any, Replacement, Invocation], Any]:
+    """Let a function replace results for agents alone: a program that calls a tool computes with the result."""
+
+    @functools.wraps(replace)
+    def replace_for_agents(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
+        return replace(value, replacement, invocation) if handler.is_made_by_an_agent() else NOT_HERE
+
+    return replace_for_agents
 
 
 def nothing(*_: Any) -> None:

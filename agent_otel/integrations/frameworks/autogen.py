@@ -13,18 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    NOT_HERE,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.readers import raises_within, run_named
+from agent_otel.integrations.readers import for_agents, raises_within, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -100,10 +91,9 @@ def _handed_back(pair: Any) -> ToolResult:
     return ToolResult(result.content, error_type=TOOL_ERROR if is_error else None, raised=is_error)
 
 
+@for_agents
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a replacement for a value of which the framework makes a text; a program that calls a tool computes."""
-    if not handler.is_made_by_an_agent():
-        return NOT_HERE
+    """Return a replacement for a value of which the framework makes a text."""
     if _is_workbench(invocation):
         return _replace_of_workbench(value, replacement, invocation)
     tool = invocation.instance

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import handler, switches
 from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, properties, text, text_of
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook, after
-from agent_otel.integrations.readers import inject_by_name, nothing, run_named
+from agent_otel.integrations.readers import for_agents, inject_by_name, nothing, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -101,10 +101,9 @@ def _is_refusal(error: BaseException) -> bool:
     return is_named(cause, "TypeError") and is_raised_within(cause, "camel")
 
 
+@for_agents
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return a replacement; a program that calls a tool computes with what it returns."""
-    if not handler.is_made_by_an_agent():
-        return NOT_HERE
+    """Return a replacement for a text."""
     return LEFT_ALONE if is_named(value, "ToolResult") else replacement.text
 
 

@@ -15,18 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text, text
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    NOT_HERE,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.readers import inject_by_name, refused_within, replace_by_text, run_named
+from agent_otel.integrations.readers import for_agents, inject_by_name, refused_within, replace_by_text, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
@@ -122,13 +113,12 @@ def _native_result(answer: Any) -> ToolResult:
     return ToolResult(known["result"], error_type=TOOL_ERROR if failed else None, raised=failed)
 
 
+@for_agents
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a replacement for what a tool returns to an agent; the program may also call the tool itself.
+    """Return a replacement for the result of a tool.
 
     A tool that formats its results itself gets none but its own.
     """
-    if not handler.is_made_by_an_agent():
-        return NOT_HERE
     if is_named(value, "ToolFailure"):
         return value.model_copy(update={"message": replacement.text})
     formats = getattr(type(invocation.instance), "format_output_for_agent", None)

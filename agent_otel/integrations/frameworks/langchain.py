@@ -21,7 +21,7 @@ from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
 from agent_otel.core import held_span
 from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, number, text
-from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from opentelemetry.trace import Span
-
-    from agent_otel.core.types import Invocation, Replacement
 
 
 ENTRY = Integration(

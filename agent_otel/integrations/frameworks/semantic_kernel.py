@@ -15,17 +15,9 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal import errors
 from agent_otel.core import execution_context, handler
 from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, text_of
-from agent_otel.core.types import (
-    HANDED_BACK,
-    LEFT_ALONE,
-    NOT_HERE,
-    AgentRun,
-    RunReader,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook
+from agent_otel.integrations.readers import for_agents
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -119,10 +111,9 @@ def _is_refusal(error: BaseException) -> bool:
     return is_refused and text_of(error, 10).startswith("Parameter")
 
 
+@for_agents
 def _replace(result: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a result with a replacement; a program that calls a function computes with its value."""
-    if not handler.is_made_by_an_agent():
-        return NOT_HERE
+    """Return a result with a replacement."""
     if result is None:
         made = sys.modules["semantic_kernel.functions.function_result"].FunctionResult
         return made(function=invocation.instance.metadata, value=replacement.text)
