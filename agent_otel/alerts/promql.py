@@ -149,12 +149,12 @@ class Selector:
 
 
 class Events(NamedTuple):
-    """Events to count: those of a counter, or of a histogram's ``part``, with these labels and matchers."""
+    """A counter, or a histogram's ``part``, to count by these labels, with these matchers."""
 
     metric: Metric
     by: tuple[str, ...] = (semconv.GEN_AI_TOOL_NAME,)
     matchers: tuple[str, ...] = ()
-    #: Name in recorded series, by default that of the metric.
+    #: Name in recorded series. The default is the metric's name.
     name: str = ""
     part: str = ""
 
@@ -201,7 +201,7 @@ class Query:
         return Recording(self.record(name, f"increase{window}", *events.by), summed)
 
     def share(self, events: Events, every: Events, window: str, *, or_none: bool = False) -> Recording:
-        """Record the share of events among all in a window; ``or_none`` records 0 where there is no such event."""
+        """Record the share of events among all in a window; ``or_none`` records 0 without such events."""
         part, whole = self.count(events, window), self.count(every, window)
         name = part.record.removesuffix(f"increase{window}") + f"ratio{window}"
         return Recording(name, (share_or_none if or_none else share)(part, whole), (part, whole))

@@ -101,7 +101,7 @@ _RESULTS: Final = Events(semconv.RESULT_SIZE, name="agent_otel_tool_results", pa
 _LARGE: Final = Events(semconv.RESULTS_LARGE, matchers=(f'{semconv.THRESHOLD}="{semconv.WARN}"',))
 _OVER_BUDGET: Final = Events(semconv.RESULTS_OVER_BUDGET, matchers=(f'{semconv.LAYER}!="{semconv.DEFAULT}"',))
 _CUT: Final = Events(semconv.RESULTS_TRUNCATED)
-#: Without those that a remedy was set to cut.
+#: Without results that a remedy cut on purpose.
 _CUTS: Final = Events(
     semconv.RESULTS_TRUNCATED, matchers=(_NO_REMEDY,), name="agent_otel_tool_results_truncated_without_remedies"
 )
@@ -388,7 +388,7 @@ _TOOL_RULES: Final = (
         f"Results of {_THE_TOOL}{_IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within <large_results_window>: {_COUNT}. "
         "Every later turn carries them. Give the tool a limit or pages.",
     ),
-    # A layer behind the tool cuts the result, or refuses the state with it in a later turn.
+    # A later layer cuts the result, or refuses the state with it in a later turn.
     _warning(
         "AgentToolResultOverBudget",
         _counted("over_budget", _OVER_BUDGET),
@@ -397,7 +397,7 @@ _TOOL_RULES: Final = (
         "of the weakest layer: the room left in the runtime's payload or in the model's context window, the "
         f"framework's limit, or the ceiling. The layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
     ),
-    # Large results are no fault, and alerts on payloads page when a run is at risk.
+    # Large results can be right, and alerts on payloads page when a run is at risk.
     _info(
         "AgentToolResultsMostlyLarge",
         _shared("mostly_large", _LARGE, _RESULTS),

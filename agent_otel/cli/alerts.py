@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
     _Rule = Mapping[str, Any]
-    #: The name of a rule, a metric or an alert, its state, and what is known of it.
+    #: The name of a rule, a metric or an alert, its state, and its details.
     _Found = dict[str, Any]
 
 #: Format -> the name of its file.

@@ -1,7 +1,7 @@
 """``agent-otel dashboards``: list, export, push.
 
-A push writes over its own last save alone: Grafana keeps a message with each version of a dashboard, and that of a push
-has the digest of what was pushed.
+A push replaces a dashboard only if a push saved its newest version. Grafana keeps a message with each version, and the
+message of a push has a digest of the shipped dashboard.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _checked(_: click.Context, __: click.Parameter, pattern: str) -> str:
         raise Failure(str(error)) from None
 
 
-#: The address of the runbooks is that of ``agent-otel alerts``.
+#: ``agent-otel alerts`` has the same option.
 _runbook_option: Final = click.option(
     "--runbook-url", default="", metavar="PATTERN", callback=_checked, help="Where runbooks are; {alert} stands "
     "for the alert's name. Tiles link to them; without it, to the alert in Grafana.",
@@ -132,8 +132,8 @@ def push(  # noqa: PLR0913, PLR0917 - one for each option
 
     Credentials are read from GRAFANA_TOKEN, or from GRAFANA_USER and GRAFANA_PASSWORD.
 
-    A dashboard that exists already is replaced only if its newest version is that of a push; the values selected in
-    its variables stay. All are checked before the first is written.
+    A dashboard that exists already is replaced only if a push saved its newest version; the values selected in its
+    variables stay. All are checked before the first is written.
     """
     with closing(Grafana(url)) as grafana:
         version = grafana.check()
@@ -193,7 +193,7 @@ def _carry_out(grafana: Grafana, steps: Sequence[_Step], *, is_json: bool) -> No
             console.table(("state", "dashboard", "address"), rows, is_json=is_json)
 
 
-# --- what a push does: computed for every dashboard before anything is written -------------------------------------
+# --- the plan of a push: computed for every dashboard before anything is written -------------------------------------
 
 CREATED: Final = "created"
 UPDATED: Final = "updated"
@@ -206,7 +206,7 @@ _MESSAGE: Final = re.compile(r"agent-otel \S+ \((?P<digest>[0-9a-f]{12})\)")
 
 
 class _Step(NamedTuple):
-    """The action for one dashboard and its reason; ``model`` is what is sent over ``version``."""
+    """The action for one dashboard and its reason; ``model`` is sent, and replaces ``version``."""
 
     action: str
     uid: str
@@ -334,7 +334,7 @@ class Grafana:
         return str(build.get("version") or "") if isinstance(build, dict) else ""
 
     def dashboard(self, uid: str) -> tuple[_Model, dict[str, Any]] | None:
-        """Return the dashboard of this uid and what Grafana says about it; None when there is none."""
+        """Return the dashboard of this uid and Grafana's ``meta``; None when there is none."""
         found = self._server.json("GET", f"/api/dashboards/uid/{quote(uid, safe='')}", none_for=_ABSENT)
         if found is None:
             return None

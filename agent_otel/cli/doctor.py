@@ -77,7 +77,7 @@ def doctor(
 
 
 def _report(found: list[Finding], facts: dict[str, Any], *, as_json: bool) -> None:
-    """Print the findings, the worst also as a line of its own; end with 1 where something is wrong."""
+    """Print the findings after a line with the worst; end with 1 where something is wrong."""
     first, is_wrong = found[0], found[0].level == ERROR
     if as_json:
         console.as_json({"findings": [asdict(finding) for finding in found], "facts": facts})

@@ -79,7 +79,7 @@ def seconds_since(text: str) -> float:
     """Return the seconds of ``--since``.
 
     Raises:
-        Failure: it is no duration, or no time at all.
+        Failure: it is not a duration, or it is zero.
     """
     try:
         found = seconds_of(text)
@@ -96,7 +96,7 @@ def exposed(metric: Metric, part: str) -> str:
 
 
 def gained(metric: Metric, part: str, labels: Iterable[str], window: str, matchers: Iterable[str] = ()) -> str:
-    """Return an expression for what a counter, or a part of a histogram, gained in a window, by these labels."""
+    """Return an expression for the increase of a counter, or of a histogram's part, in a window, by these labels."""
     return promql.total(labels, promql.gained(promql.selector(exposed(metric, part), matchers), window))
 
 

@@ -208,7 +208,7 @@ def _counted(
 
 
 def _grown(now: _Period, before: _Period) -> list[_Row]:
-    """Return tools with a larger mean result, those that grew most first; sizes are bytes."""
+    """Return tools with a larger mean result, the largest growth first; sizes are bytes."""
     size = semconv.RESULT_SIZE
     (counts, bytes_, p95), (counts_before, bytes_before, p95_before) = (
         (
@@ -293,7 +293,7 @@ def _workflows(now: _Period) -> list[_Row]:
 
 
 def _paid(now: _Period, label: str, definitions: Mapping[_Key, int] | None = None) -> list[_Row]:
-    """Return input tokens of model requests and their price, by tool or model; tokens of definitions stand apart."""
+    """Return input tokens of model requests and their price, by tool or model; tokens of definitions are separate."""
     dollars, tokens = now.sums(semconv.CONTEXT_COST, label), now.counts(semconv.CONTEXT_TOKENS_OF, label)
     keys = [key for key in {*tokens, *definitions} if key[0]] if definitions is not None else list(tokens)
     own = definitions if definitions is not None else defaultdict(int)
@@ -464,7 +464,7 @@ _TABLES: Final = (
 
 
 def _notes(table: _Table, cells: list[tuple[str, ...]], rows: int) -> list[str]:
-    """Return the lines below a table: how many rows are left out, and what its figures are."""
+    """Return the lines below a table: the number of rows left out, and a note on its figures."""
     left = [f"{len(cells) - rows:,} more."] if len(cells) > rows else []
     return [*left, table.note] if table.note else left
 
