@@ -258,8 +258,8 @@ def _costs(now: _Period) -> dict[str, list[_Row]]:
     """Return the costs: the costliest workflows, money by tool and by model, and the savings of remedies."""
     return {
         "workflows": _workflows(now),
-        "tools": _paid(now, _TOOL, now.counts(semconv.DEFINITION_TOKENS, _TOOL)),
-        "models": _paid(now, _MODEL),
+        "tools": [row for row in _paid(now, _TOOL, now.counts(semconv.DEFINITION_TOKENS, _TOOL)) if row["name"]],
+        "models": _paid(now, _MODEL, defaultdict(int)),
         "saved": _saved(now, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS),
         "savable": _saved(now, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS),
     }
@@ -292,12 +292,11 @@ def _workflows(now: _Period) -> list[_Row]:
     )
 
 
-def _paid(now: _Period, label: str, definitions: Mapping[_Key, int] | None = None) -> list[_Row]:
+def _paid(now: _Period, label: str, definitions: Mapping[_Key, int]) -> list[_Row]:
     """Return input tokens of model requests and their price, by tool or model; tokens of definitions are separate."""
     dollars, tokens = now.sums(semconv.CONTEXT_COST, label), now.counts(semconv.CONTEXT_TOKENS_OF, label)
-    keys = [key for key in {*tokens, *definitions} if key[0]] if definitions is not None else list(tokens)
-    own = definitions if definitions is not None else defaultdict(int)
-    rows = _rows(keys, ("name",), (), dollars=dollars, tokens=tokens, definition_tokens=own)
+    keys = {*tokens, *definitions}
+    rows = _rows(keys, ("name",), (), dollars=dollars, tokens=tokens, definition_tokens=definitions)
     return sorted(rows, key=lambda row: (-row["dollars"], -row["tokens"] - row["definition_tokens"]))
 
 
