@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from agent_otel.alerts.options import Kind, Options, Thresholds
+from agent_otel.alerts.options import Options, Thresholds
 from agent_otel.alerts.promql import Recording
 from agent_otel.alerts.rendering import FORMATS, MIMIR, OPERATOR, alerts, page, recordings, render, uses
 from agent_otel.alerts.rules import Alert
@@ -18,7 +18,6 @@ __all__ = [
     "FORMATS",
     "RECORDINGS",
     "Alert",
-    "Kind",
     "Options",
     "Recording",
     "Thresholds",

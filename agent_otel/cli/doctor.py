@@ -105,17 +105,13 @@ def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[st
     if status is None and not pid:
         raise Failure(f"{path} is no status of agent_otel")
     found = list(findings.of_status(status) if status else findings.of_variables(pid or 0, environ))
-    return findings.in_order([*found, *_endpoint(environ)]), {"variables": _shown(environ), "status": status}
-
-
-def _shown(environ: dict[str, str]) -> dict[str, str]:
-    """Return the variables of settings, without the values of those that hold a secret."""
     kinds = {variable_of(item): item.metadata["kind"] for item in fields(Settings)}
-    return {
+    shown = {
         name: "(secret)" if name in kinds and kinds[name].is_secret else masked(value)
         for name, value in environ.items()
         if name in kinds or name == "AGENT_OTEL"
     }
+    return findings.in_order([*found, *_endpoint(environ)]), {"variables": shown, "status": status}
 
 
 def _endpoint(environ: dict[str, str]) -> list[Finding]:

@@ -94,7 +94,9 @@ def _print(found: Explanation, *, everything: bool) -> None:
         _shares("read by no model request", "bytes", unread.items(), total, everything=everything)
     _carried(found, everything=everything)
     _rooms(found, everything=everything)
-    _savings(found)
+    if found.savings:
+        console.say("")
+        console.table(("remedy", "saves bytes", "of", "setting"), [saving.row() for saving in found.savings])
 
 
 def _tree(root: Node, *, everything: bool) -> None:
@@ -160,9 +162,3 @@ def _rooms(found: Explanation, *, everything: bool) -> None:
     console.table(("runtime", "boundary", "smallest cap", "room left", "turns left"), rows)
     if not found.sizes:
         console.say("turns left: unknown, the payload shows no turns", "dim")
-
-
-def _savings(found: Explanation) -> None:
-    if found.savings:
-        console.say("")
-        console.table(("remedy", "saves bytes", "of", "setting"), [saving.row() for saving in found.savings])
