@@ -271,9 +271,7 @@ class Remedies:
         await refine(record, read, _MARGIN * max(claimed_from or 0, self._ceiling(record) or 0), blocks=blocks)
         found, check, size = None, self._claim_check, _size(record, reader)
         if check is not None and size is not None and claimed_from is not None and size.bytes > claimed_from:
-            view = await check.view(record, Content(read, size.bytes), blocks=blocks)
-            if view is not None:
-                found = Remedied(view.replacement, semconv.CLAIM_CHECK, view.bytes, view.ref)
+            found = await check.view(record, Content(read, size.bytes), blocks=blocks)
         put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
         if self._retried is not None:
             await self._retried.keep(record, read, blocks=blocks)

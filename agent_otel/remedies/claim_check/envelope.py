@@ -27,7 +27,7 @@ from agent_otel.remedies.claim_check.stores.base import group_of, library
 from agent_otel.settings.kinds import keys_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Hashable, Iterable
 
     from agent_otel.remedies.claim_check.references import Reference, Reserved
     from agent_otel.remedies.claim_check.stores.base import ClaimStore
@@ -297,8 +297,8 @@ def _split(block: bytes) -> tuple[bytes, bytes]:
     return (body, seal) if _joined(body, seal) == text else (body, b"")
 
 
-#: Keys that are recognised when another call of the process would have them.
-_MOST_CALLS: Final = 4096
+#: Keys and ids that are recognised when another call or text of the process would have them.
+_MOST_FIRSTS: Final = 8192
 
 Operation = Literal["put", "get", "range", "head", "delete"]
 Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
@@ -338,8 +338,8 @@ class Claims:
         self.signer = Signer(key, tenant)
         self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
         self._report = report
-        #: Digests of the calls that used a key first.
-        self._calls: dict[int, str] = {}
+        #: Digests of the calls that used a key first, and of the first texts that were kept under an id.
+        self._firsts: dict[int, str] = {}
 
     def sealed(
         self, data: bytes, origin: Origin, *, content_type: str, ttl: float, encoding: str | None = None
@@ -364,11 +364,16 @@ class Claims:
         with errors.suppressed(Exception):  # mostly there is nothing; a write is tried in any case
             first = self.envelopes.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
         if first is None:
-            first = self._calls.setdefault(hash(key), origin.asked)
-            with errors.suppressed(RuntimeError):  # another thread writes
-                while len(self._calls) > _MOST_CALLS:
-                    self._calls.pop(next(iter(self._calls)), None)
+            first = self.first(key, origin.asked)
         return origin if first == origin.asked else origin._replace(call=f"{origin.call}-{origin.asked}")
+
+    def first(self, place: Hashable, digest: str) -> str:
+        """Return the digest that came first for a place; the last places of the process are remembered."""
+        first = self._firsts.setdefault(hash(place), digest)
+        with errors.suppressed(RuntimeError):  # another thread writes
+            while len(self._firsts) > _MOST_FIRSTS:
+                self._firsts.pop(next(iter(self._firsts)), None)
+        return first
 
     def key(self, execution: str, node: str, call: str) -> str:
         """Return the key of a result of this tenant; see `references.key`."""

@@ -11,7 +11,7 @@ import json
 import re
 import secrets
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
@@ -19,7 +19,7 @@ from agent_otel._internal import env, errors
 from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
 from agent_otel.core.result_budget import room_of
-from agent_otel.core.types import Claim, Replacement
+from agent_otel.core.types import Claim, Remedied, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader
@@ -85,19 +85,10 @@ _NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)
 _FITS_BYTES: Final = 1024 * 1024
 
 _CALL_DIGITS: Final = 16
-_MOST_TEXTS: Final = 4096
 _NO_OWNER: Final = (
     "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
     "read it. Name one with agent_otel.execution, or give the framework a thread or session id."
 )
-
-
-class View(NamedTuple):
-    """The replacement of a result, as text and as a JSON object, and the reference if it is stored."""
-
-    replacement: Replacement
-    bytes: int
-    ref: str | None
 
 
 class ClaimCheck:
@@ -124,8 +115,6 @@ class ClaimCheck:
         self.reader = ClaimReader(self.claims)
         #: Numbers of values that the handlers of running calls have stored themselves.
         self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
-        #: Digests of the first texts that were kept under an id, by hashes of their places.
-        self._texts: dict[int, str] = {}
 
     def keep(self, value: object, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
         """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
@@ -150,11 +139,8 @@ class ClaimCheck:
         Where another text of this process has the id, such as one of another agent, a digest is added to it.
         """
         digest = self.claims.signer.seal("text", text.encode("utf-8", "surrogatepass"))[:_CALL_DIGITS]
-        first = self._texts.setdefault(hash((origin.execution, origin.node, origin.call)), digest)
-        with errors.suppressed(RuntimeError):  # another thread writes
-            while len(self._texts) > _MOST_TEXTS:
-                self._texts.pop(next(iter(self._texts)), None)
-        origin = origin if first == digest else origin._replace(call=f"{origin.call}-{digest}")
+        if self.claims.first((origin.execution, origin.node, origin.call), digest) != digest:
+            origin = origin._replace(call=f"{origin.call}-{digest}")
         outcome = await self.writer.aput(text, origin, blocks=blocks)
         return origin.call if isinstance(outcome, Stored) else None
 
@@ -173,7 +159,7 @@ class ClaimCheck:
             return Origin(owner, owner, node, record.name, f"call-{digest}{part}")
         return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
 
-    async def view(self, record: ToolInvocation, content: Content, *, blocks: bool) -> View | None:
+    async def view(self, record: ToolInvocation, content: Content, *, blocks: bool) -> Remedied | None:
         """Store a result; return the view that replaces it, None when the result goes on whole.
 
         ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
@@ -183,7 +169,7 @@ class ClaimCheck:
             return self._view(record, content, outcome)
         return await off_the_loop(lambda: self._view(record, content, outcome))
 
-    def _view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> View | None:
+    def _view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> Remedied | None:
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
             correct(record, size)
@@ -221,7 +207,7 @@ class ClaimCheck:
 
 def view(  # noqa: PLR0913 - the parts of a view
     tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int, *, names_tool: bool = True
-) -> View:
+) -> Remedied:
     """Return the beginning of a result and a line about the rest, together at most ``limit_bytes``.
 
     Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit.
@@ -242,7 +228,7 @@ def view(  # noqa: PLR0913 - the parts of a view
         data["content"] = content = head(shown, max(text_bytes(shown) - over_bytes, 0))
         data["shown_bytes"] = text_bytes(content)
     claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
-    return View(Replacement(said, data, claim=claim), text_bytes(said), ref)
+    return Remedied(Replacement(said, data, claim=claim), semconv.CLAIM_CHECK, text_bytes(said), ref)
 
 
 def without_tool(text: str) -> str:
