@@ -52,7 +52,7 @@ def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float,
     Views fill the payload up to the middle between the ratios, so that a long run does not come near its cap.
 
     The view has ``most_bytes`` while 10 turns with views of ``floor_bytes`` fit behind the present turn, and not below
-    ``floor_bytes`` while 10 turns fit, this one included. Then each turn gets a tenth of what is left.
+    ``floor_bytes`` while 10 turns fit, this one included. Then each turn gets a tenth of the rest.
     """
     if room.cap_bytes is None:
         return most_bytes
@@ -160,7 +160,7 @@ class ClaimCheck:
         return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
 
     async def view(self, record: ToolInvocation, content: Content, *, blocks: bool) -> Remedied | None:
-        """Store a result; return the view that replaces it, None when the result goes on whole.
+        """Store a result; return the view that replaces it, or None when the model gets the whole result.
 
         ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
         """
@@ -194,7 +194,7 @@ class ClaimCheck:
         return view_bytes(room_of(record.state), most_bytes, floor_bytes, *ratios)
 
     def _fits(self, record: ToolInvocation, content: Content) -> bool:
-        """Return True when a result that could not be stored may go on whole."""
+        """Return True when the model may get the whole of a result that could not be stored."""
         left_bytes = room_of(record.state).left_bytes(self._settings.payload_warn_ratio)
         limits = (left_bytes, self._settings.result_ceiling_bytes or None)
         most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)

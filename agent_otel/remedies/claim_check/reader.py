@@ -134,7 +134,7 @@ class ClaimReader:
         return Resolved(data[start - first * CHUNK_BYTES : end - first * CHUNK_BYTES], header)
 
     def _sealed_header(self, what: What, caller: Caller) -> tuple[_Wanted, Header, bytes, bytes]:
-        """Return what is wanted, the header, as read and as stored, and the digests of the chunks, all checked."""
+        """Return the request, the header, as read and as stored, and the digests of the chunks, all checked."""
         wanted = self._wanted(what, caller)
         store, envelopes = self._claims.store, self._claims.envelopes
         block = store.get_range(wanted.key, 0, HEADER_BYTES)

@@ -152,7 +152,7 @@ def _encoded(texts: list[str] | tuple[str]) -> bytes:
 
 #: A string, up to the text's end if it is truncated, or a character between values.
 _MARK: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z)|[,\[\]{}]', re.DOTALL)
-#: The same in Python's writing, whose strings have quotation marks of either kind.
+#: The same in Python's writing: strings have quotation marks of either kind.
 _PYTHON: Final = re.compile(r"'[^'\\]*(?:\\.[^'\\]*)*(?:'|\\?\Z)|" + _MARK.pattern, re.DOTALL)
 _OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
 #: The beginning of JSON, and not of a log's ``[2026-11-22 10:00] started`` or a page's ``[link](...)``.
@@ -163,10 +163,10 @@ _DOCUMENT: Final = re.compile(
 _DELIMITERS: Final = (",", ";", "\t")
 #: A quoted field of CSV, with its last quotation mark if the text has it.
 _QUOTED: Final = re.compile(r'(?:\A|[,;\t\n])"(?:[^"]+|"")*("?)')
-#: The first tag of a document of XML or HTML, behind its declarations.
+#: The first tag of a document of XML or HTML, after its declarations.
 _MARKUP: Final = re.compile(r"\s*<(?:[?!a-zA-Z_])")
-#: A comment, raw text, or a tag: whether it closes, its name, and whether it is empty. Behind the name stands another
-#: character than those of a name, or a tag without its end would take minutes.
+#: A comment, raw text, or a tag: whether it closes, its name, and whether it is empty. After the name comes a
+#: character that no name has, or a tag without its end would take minutes.
 _TAG: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)([a-zA-Z_][^\s<>/]*)(?:[\s/][^<>]*?)??(/?)>", re.DOTALL
 )
@@ -182,7 +182,7 @@ def head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
 
     JSON, XML and HTML end after a whole element, and not inside a row: a row without its last field reads like another
-    row. Lines end after a whole line, rows of CSV behind their quoted fields, items of YAML and paragraphs where the
+    row. Lines end after a whole line, rows of CSV after their quoted fields, items of YAML and paragraphs where the
     next begins, other text between two characters. The boundary is
     searched in the last seven eighths of the limit. Where a single element takes more than that, the search goes on
     among the elements inside of it; without any boundary, the text ends at the limit.
@@ -216,7 +216,7 @@ def _line_end(kept: str, earliest: int) -> int:
 
 
 def _block_end(kept: str, last: int) -> int:
-    """Return the end of the last whole item or paragraph, where little stands behind it; -1 without."""
+    """Return the end of the last whole item or paragraph when little follows it; -1 without."""
     latest = last - last // _LATEST
     items = list(_ITEM.finditer(kept, latest, last))
     outermost = min((len(item[1]) for item in items), default=0)
@@ -279,9 +279,9 @@ def read_size(record: ToolInvocation) -> Size | None:
 
 
 async def refine(record: ToolInvocation, read: object, most_bytes: int, *, blocks: bool) -> None:
-    """Find the size of what was read, as `size_up_to` does: a lower bound that is not above has no known size.
+    """Find the size of a result, as `size_up_to` does: a lower bound that is not above means an unknown size.
 
-    Unless it ``blocks``, another thread does so, and the event loop goes on.
+    Unless it ``blocks``, another thread does so, and the event loop runs on.
     """
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
@@ -301,7 +301,7 @@ def correct(record: ToolInvocation, size: Size) -> None:
 
 
 async def off_the_loop(call: Callable[[], _T]) -> _T:
-    """Call a function in a thread, from asyncio; where there is no thread for it, or another loop, here and now."""
+    """Call a function in a thread, from asyncio. If no thread is free, or under another loop, call it here."""
     if not is_in_asyncio():
         return call()
     try:

@@ -84,8 +84,8 @@ def _function(named: str | Callable[..., Any]) -> Callable[..., Any]:
 async def _called(call: Callable[[], Any], *, blocks: bool) -> Any:
     """Call a function of the program, and await its result when it is awaitable.
 
-    It may block, so that it runs in a thread. With ``blocks`` it runs here, and an awaitable in an event loop of its
-    own: in another thread where this one runs an event loop, in which a sync tool is called.
+    It may block, so that it runs in a thread. With ``blocks`` it runs here, and an awaitable in a new event loop. If
+    this thread runs an event loop, in which a sync tool is called, another thread runs the new one.
     """
     if not blocks:
         value = await asyncio.to_thread(call) if is_in_asyncio() else call()
@@ -247,7 +247,7 @@ def _readable(arguments: object) -> dict[str, Any]:
 
 
 def _compare_validated(rule: Rule, validated: Callable[[Invocation], object], invocation: Invocation) -> None:
-    """Compare what the framework makes of the arguments: aliases, defaults and validators change them."""
+    """Compare the arguments that the framework makes: aliases, defaults and validators change them."""
     try:
         made = validated(invocation)
     except errors.ours(ValueError):  # the framework refuses them itself; pydantic's looks like one of another thread

@@ -2,6 +2,9 @@
 
 A policy is a list of rules. The first rule whose workflow, agent and tools match a call decides; a call that no rule
 matches is denied.
+
+The model chooses the arguments, and a framework may coerce them afterwards: ``"true"`` becomes ``True``. A required
+value therefore matches by type and value alone. A forbidden value also matches in the forms that are coerced to it.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ _TRUE: Final = frozenset({"true", "t", "yes", "y", "on", "1"})
 _FALSE: Final = frozenset({"false", "f", "no", "n", "off", "0"})
 #: Modules of classes that frameworks make of texts.
 _WRITTEN: Final = frozenset({"datetime", "ipaddress", "pathlib", "uuid", "pydantic.networks"})
-_LISTS: Final = frozenset({list, tuple, set, frozenset})  # what frameworks make of the model's lists
+_LISTS: Final = frozenset({list, tuple, set, frozenset})  # the classes into which frameworks turn the model's lists
 _DEEPEST: Final = 50
 
 
@@ -40,7 +43,7 @@ MISSING: Final = ()
 
 
 class UnreadableError(ValueError):
-    """An error of arguments whose values cannot be compared."""
+    """An error of arguments with values that cannot be compared."""
 
 
 class Glob:

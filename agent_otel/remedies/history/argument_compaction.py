@@ -238,7 +238,11 @@ _TAGGED: Final = re.compile(r"(?:[\"']?>|</\w{1,20}>\s{0,9}<\w{1,20}>)\n?(?:<!\[
 
 
 class LargeArguments:
-    """Hashes of the large arguments of completed calls, by their names. Texts are not kept."""
+    """Hashes of the large arguments of completed calls, by their names. Texts are not kept.
+
+    A text is searched for the names. The text after a name is decoded and compared by its hash. This finds a copy in
+    JSON, in a Python literal, in either inside XML or another JSON text, and between XML tags.
+    """
 
     def __init__(self, above_bytes: int) -> None:
         self._above = above_bytes

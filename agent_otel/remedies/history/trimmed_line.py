@@ -1,4 +1,9 @@
-"""The line that replaces an old result: its size, its tool, its status, its beginning, and its references."""
+"""The line that replaces an old result: its size, its tool, its status, its beginning, and its references.
+
+The first request of a process may bring megabytes of new texts. So each text is searched for references in few passes:
+`str.rfind` for rare words, which takes a third to a half of the time of `str.find` before Python 3.14, and one pattern
+for all paths.
+"""
 
 from __future__ import annotations
 

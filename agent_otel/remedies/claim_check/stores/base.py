@@ -1,4 +1,4 @@
-"""The protocol of stores, their errors, and what several of them share; and the store in memory."""
+"""The protocol of stores, their errors, the parts that several stores share, and the store in memory."""
 
 from __future__ import annotations
 
