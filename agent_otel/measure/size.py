@@ -221,12 +221,6 @@ def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one
                 if value is None or cls is bool:
                     total += 5 if value is False else 4
                     continue
-                if cls is dict and (keys := len(value)) <= keys_left:
-                    texts += value
-                    keys_left -= keys
-                    total += 2 * keys + 1 if keys else 2
-                    pending.append(iter(value.values()))
-                    break
                 node = value
                 if cls is not dict and cls is not list and cls is not tuple:
                     more, certain, node = _other(value, left)
@@ -297,15 +291,8 @@ def _power(exponent: int) -> int:
 
 def _key(key: Any) -> tuple[int, bool]:
     """Return the size of a key; json writes numbers and constants as strings."""
-    if type(key) is str:
-        return quoted_bytes(key), True
     if key is None or key is True or key is False:
         return 7 if key is False else 6, True
-    if type(key) is float:
-        return floats_bytes([key]) + 2, True
-    if type(key) is int:
-        digits, certain = _int(key)
-        return digits + 2, certain
     shape = shape_of(type(key))
     leaf = _LEAVES.get(shape.kind)
     if leaf is None:

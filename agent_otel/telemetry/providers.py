@@ -108,7 +108,7 @@ def _build_tracer_provider(exporters: list[Any]) -> TracerProvider:
     )
 
     delay = None if os.environ.get("OTEL_BSP_SCHEDULE_DELAY") else _SCHEDULE_DELAY_MILLIS
-    owned = SDKProvider(resource=_resource(*_resource_origin()), shutdown_on_exit=False)
+    owned = SDKProvider(resource=_resource(), shutdown_on_exit=False)
     for exporter in exporters:
         if isinstance(exporter, ConsoleSpanExporter):
             owned.add_span_processor(SimpleSpanProcessor(exporter))
@@ -129,8 +129,7 @@ def _build_meter_provider(exporters: list[Any]) -> MeterProvider:
         made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(paced(made, paced_points), interval)
         for made in exporters
     ]
-    resource = _resource(*_resource_origin())
-    owned = SDKProvider(metric_readers=readers, resource=resource, views=_views(), shutdown_on_exit=False)
+    owned = SDKProvider(metric_readers=readers, resource=_resource(), views=_views(), shutdown_on_exit=False)
     _built.append(owned)
     metrics.set_meter_provider(owned)
     return owned
@@ -156,21 +155,20 @@ def _views() -> list[Any]:
     return views
 
 
-@functools.lru_cache(maxsize=1)
-def _resource(*_: object) -> Resource:
-    """Return the resource of built providers; the arguments are its origin.
+def _resource() -> Resource:
+    """Return the resource of built providers.
 
     The SDK runs the detectors in threads and waits for them, which an event loop must not do. `load` builds the
     resource earlier.
     """
+    return _resource_of(os.getpid(), *map(os.environ.get, _RESOURCE_VARIABLES))
+
+
+@functools.lru_cache(maxsize=1)
+def _resource_of(*_: object) -> Resource:
     from opentelemetry.sdk.resources import Resource  # noqa: PLC0415 - 0.1 s, only when needed
 
     return Resource.create()
-
-
-def _resource_origin() -> tuple[object, ...]:
-    """Return the process and the variables that a resource is built from."""
-    return (os.getpid(), *map(os.environ.get, _RESOURCE_VARIABLES))
 
 
 def load(signal: str) -> None:
@@ -187,7 +185,7 @@ def load(signal: str) -> None:
             importlib.import_module(module)
     if names and not _is_set(signal):
         with errors.suppressed(Exception):
-            _resource(*_resource_origin())
+            _resource()
 
 
 def needs_metrics_api() -> bool:

@@ -231,7 +231,14 @@ def fill(span: Any) -> None:
 def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
     """Return what makes light spans like ``first``, the first span of a tracer; None where they would differ."""
     try:
-        every_root = records_all(tracer, first)
+        sdk = sys.modules[SDK]
+        is_own = (
+            type(tracer) is sdk.Tracer
+            and issubclass(type(first), sdk.Span)
+            and tracer._span_limits.max_span_attribute_length is None
+            and type(getattr(tracer, "_tracer_metrics", None)).__name__ in _NO_METRICS
+        )
+        every_root = _records(tracer.sampler) if is_own else None
         if every_root is None:
             return None
         made, spot, parent = LightTracer(tracer, every_root=every_root), first.get_span_context(), first.parent
@@ -245,22 +252,8 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
         return None
 
 
-def records_all(tracer: Any, first: Any) -> bool | None:
-    """Return true where every span of a tracer is recorded, false where those of a sampled parent are.
-
-    None where that may change, or where the tracer does more with a span than the SDK's own.
-    """
-    sdk = sys.modules[SDK]
-    is_own = (
-        type(tracer) is sdk.Tracer
-        and issubclass(type(first), sdk.Span)
-        and tracer._span_limits.max_span_attribute_length is None
-        and type(getattr(tracer, "_tracer_metrics", None)).__name__ in _NO_METRICS
-    )
-    return _records(tracer.sampler) if is_own else None
-
-
 def _records(sampler: Any) -> bool | None:
+    """Return true where every span is recorded, false where those of a sampled parent are, None where it may change."""
     name = type(sampler).__name__
     if type(sampler).__module__ != f"{SDK}.sampling":
         return None

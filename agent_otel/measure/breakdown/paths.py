@@ -82,11 +82,9 @@ class Paths:
 
 def fold(key: str) -> str:
     """Return the key, or ``*`` where it is data: a number, an id, a file name, a sentence."""
-    if len(key) > _LONGEST_KEY or not _NAME.fullmatch(key) or _NUMBERED.fullmatch(key):
-        return ANY
-    if len(_DIGIT.findall(key)) >= _MANY_DIGITS or any(map(_ID_PART.fullmatch, _BETWEEN_PARTS.split(key))):
-        return ANY
-    return key
+    is_data = len(key) > _LONGEST_KEY or not _NAME.fullmatch(key) or _NUMBERED.fullmatch(key)
+    has_id = is_data or any(map(_ID_PART.fullmatch, _BETWEEN_PARTS.split(key)))
+    return ANY if has_id or len(_DIGIT.findall(key)) >= _MANY_DIGITS else key
 
 
 def largest(sizes: dict[str, int], most: int) -> dict[str, int]:
