@@ -129,9 +129,9 @@ def follow_up(calls: Collection[SeenCall]) -> None:
     for call in calls:
         fragment = call.fragment
         if fragment is not None and fragment.is_open and call.delivered >= 0:
-            is_elsewhere = fragment.reason == semconv.OFFLOADED
-            tools = (call.tool, fragment.followed_by)
-            fragment.is_open = not any(is_elsewhere or later.tool in tools for later in fresh)
+            by, tool = fragment.followed_by, call.tool
+            follows = any(later.follows == tool or later.tool == by for later in fresh)
+            fragment.is_open = not follows and fragment.reason != semconv.OFFLOADED
 
 
 def pending(  # noqa: PLR0913, PLR0917 - the readings of one request

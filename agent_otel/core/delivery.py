@@ -24,12 +24,15 @@ from agent_otel.core import (
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
+from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.sent_request import SentRequest
 from agent_otel.core.shares import NO_SHARES
 from agent_otel.core.stage_comparison import compare, reason, show
+from agent_otel.core.threads import threads
 from agent_otel.core.types import ModelRequest
+from agent_otel.measure.arguments_hash import arguments as digest_arguments
+from agent_otel.measure.prints import hashes_in
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.shares import Shares
     from agent_otel.core.types import RequestPart
+    from agent_otel.measure.prints import Found
     from agent_otel.telemetry.setup import Telemetry
 
 #: Messages from which on it takes less time to recognise those of the request before than to read them.
@@ -54,7 +58,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
 
     Return the request for its response, and what an answer to it would be built on, where that is incomplete.
     """
-    parts, first, execution_id, execution, calls, _, continued = read = _read(request)
+    parts, first, execution_id, execution, calls, _, continued = read = _read(out, request)
     shown = model_calls.find(out, execution_id, parts, calls, first)
     new = [call for call in calls.values() if call.delivered < 0]
     known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
@@ -107,7 +111,7 @@ def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
     execution, continued = read.execution, read.continued
     if execution is None:
         return (), (), None, NO_SHARES
-    quoted = _probe(out, execution, measured)
+    quoted = _quoted(out, execution, measured)
     if continued is None:
         history = request_history.read(execution, sized)
     else:
@@ -115,29 +119,30 @@ def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
     undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new, history)
     # Most conversations have a single request, for which nothing is kept.
     if conversation is not None and read.messages is not None and history.conversation is not None:
-        request_prefix.keep(
-            read, read.messages, execution, conversation, measured, history.user_messages, history.offered
-        )
+        request_prefix.keep(read, read.messages, execution, conversation, measured, history.offered)
     _pass_by(out, execution)
     return undelivered, quoted, conversation, before
 
 
-def _read(request: ModelRequest) -> request_prefix.Read:
+def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
     """Read a request, from its first new message on where it continues the one before it."""
     messages = request.parts if type(request.parts) is Messages and not request.continued else None
     if messages is None or len(messages.items) < _LONG:
         messages = None
     continued = None if messages is None else request_prefix.find(request, messages)
     if messages is not None and continued is not None:
+        threads.take_new(continued.execution_id, continued.new)
         execution = executions.touched(continued.execution_id)
         first = len(continued.conversation.parts.prints)
-        calls = {first + at: call for at, call in _known(execution, continued.new).items()}
+        calls = {first + at: call for at, call in _known(out, execution, continued.new).items()}
         parts = request_prefix.parts_of(messages, continued)
         return request_prefix.Read(parts, first, continued.execution_id, execution, calls, messages, continued)
     read = list(request.parts)
     execution_id = _execution_of(request, read)
+    thread = threads.take(read, execution_id)
+    execution_id = execution_id if thread is None else thread.id
     state = executions.touched(execution_id) if execution_id is not None else None
-    return request_prefix.Read(read, 0, execution_id, state, _known(state, read), messages, None)
+    return request_prefix.Read(read, 0, execution_id, state, _known(out, state, read), messages, None)
 
 
 def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:
@@ -189,14 +194,15 @@ def _sized(out: Telemetry, execution: ExecutionState | None, part: RequestPart, 
     value = part.value
     if noted is None:
         part_bytes = len(value) if type(value) is str and value.isascii() else size(value).bytes
-        return Sized(part, part_bytes, fingerprint(part, part_bytes))
+        of_tools = request_prefix.plain_print(value) if part.part == semconv.TOOLS else None
+        return Sized(part, part_bytes, fingerprint(part, part_bytes) if of_tools is None else of_tools)
     length = len(value) if type(value) is str else characters(value)
     if length < 0 or length != noted.length:
         _compare(out, execution, noted, part, length)
     return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
 
 
-def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
+def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
     """Return the calls that the results answer, by the results' indexes in the request.
 
     Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
@@ -206,7 +212,7 @@ def _known(execution: ExecutionState | None, parts: Sequence[RequestPart]) -> di
     for call_id, at in results.items():
         noted = executions.answered(execution, call_id) if call_id is not None else None
         if noted is None and call_id is not None and execution is not None:
-            noted = _by_probe(execution, parts[at])
+            noted = _claimed(out, execution, parts, at)
         if noted is not None:
             found[at] = noted
     return found
@@ -251,13 +257,25 @@ def _is_whole(noted: SeenCall, value: object) -> bool:
     return noted.delivered < 0 and kept == size(value).bytes
 
 
-def _by_probe(execution: ExecutionState, part: RequestPart) -> SeenCall | None:
-    """Return the call without an id whose result begins as this one does, and store it under the request's id."""
-    begins = first_text(part.value)
-    for noted in execution.unnamed or ():
-        if noted.probe is not None and begins.startswith(noted.probe[0]) and part.call_id is not None:
-            return executions.noted(execution, part.call_id, noted)
-    return None
+def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestPart], at: int) -> SeenCall | None:
+    """Return the call without an id whose result this is, and store it under the request's id.
+
+    It has the tool and the arguments of the request's call with this id, else passages of the result.
+    """
+    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
+    call_id = parts[at].call_id
+    if not waiting or call_id is None:
+        return None
+    asked_at = model_calls.asked_at(parts, at)
+    asked = None if asked_at is None else parts[asked_at]
+    digest = "" if asked is None else digest_arguments(asked.value, out.args_key).digest
+    name = None if asked is None else asked.name
+    claimed = next((noted for noted in waiting if noted.tool == name and noted.digest == digest), None)
+    if claimed is None:
+        hashes = hashes_in(texts(parts[at].value))
+        quoted = (noted for noted in waiting if noted.prints is not None and noted.prints.is_quoted(hashes))
+        claimed = next(quoted, None)
+    return None if claimed is None else executions.noted(execution, call_id, claimed)
 
 
 def _calls_of(execution: ExecutionState, tool: str) -> Iterator[SeenCall]:
@@ -279,7 +297,7 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
             layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
             out.metrics.truncations(noted.tool, layer, semconv.CLEARED).record(1)
         return
-    span, noted.span, noted.probe = noted.span, None, None
+    span, noted.span, noted.prints = noted.span, None, None
     kept = noted.handed if noted.handed >= 0 else noted.produced
     if kept < 0:
         return
@@ -298,51 +316,60 @@ def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanC
         show(out, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
 
 
-def _probe(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:
-    """Search the new texts of a request for results without a call id and a part of their own; return their calls."""
-    waiting = [noted for noted in execution.unnamed or () if noted.probe is not None and noted.delivered < 0]
+def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:
+    """Search the new texts of a request for results that it does not have by id; return their calls."""
+    waiting = [noted for noted in executions.results(execution) if noted.prints is not None and noted.delivered < 0]
     if not waiting:
         return ()
     seen = {one for stream in (execution.streams or {}).values() for one in stream.parts.prints}
-    new = [said for one in sized if one.print not in seen for said in texts(one.part.value)]
+    new = [
+        said
+        for one in sized
+        if one.part.part != semconv.TOOLS and one.print not in seen
+        for said in texts(one.part.value)
+    ]
+    in_texts = [(text, hashes_in((text,))) for text in new]
+    hashes = set().union(*(in_text for _, in_text in in_texts))
+    found = []
     for noted in waiting:
-        _look_for(out, noted, new)
-    return [noted for noted in waiting if noted.delivered >= 0]
-
-
-def _look_for(out: Telemetry, noted: SeenCall, new: Sequence[str]) -> None:
-    if noted.probe is None:
-        return
-    head, tail = noted.probe
-    kept = noted.handed if noted.handed >= 0 else noted.produced
-    for written in new:
-        at = written.find(head)
-        if at < 0:
+        prints = noted.prints
+        if prints is None or hashes.isdisjoint(prints.hashes):
             continue
-        end = written.rfind(tail, at)
-        left = written[at : end + len(tail)] if end >= 0 else written[at:]
-        left_bytes = size(left).bytes
-        # Both ends with too few bytes between them: the middle was removed, or the text repeats itself.
-        has_lost = end < 0 or has_shrunk(kept, left_bytes)
-        # A truncation notice may be longer than the text that it replaces.
-        is_longer = left_bytes > kept and not has_shrunk(left_bytes, kept)
-        cut = find_cut(left) if has_lost or is_longer else None
-        says_so = cut is not None and cut.reason != semconv.SUSPECTED
-        span, noted.span, noted.probe = noted.span, None, None
-        noted.delivered = kept
-        if has_lost or says_so:
-            noted.delivered = min(left_bytes, kept) if has_lost else left_bytes
-        noted.most_delivered = noted.delivered
-        out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
-        if has_lost or says_so:
-            _tell(out, noted, noted.delivered, reason(cut), span)
+        noted.is_held = True
+        if prints.is_quoted(hashes):
+            found.append(noted)
+            written = max(in_texts, key=lambda each: prints.likeness(*each))[0]
+            _take_quote(out, noted, written, prints.find(written))
+    return found
+
+
+def _take_quote(out: Telemetry, noted: SeenCall, written: str, quote: Found | None) -> None:
+    """Record the delivery of a result that a text quotes, whole or in part."""
+    if quote is None:
         return
+    kept = noted.handed if noted.handed >= 0 else noted.produced
+    left = written[quote.start : quote.stop if quote.has_tail else None]
+    left_bytes = size(left).bytes
+    # Both ends with too few bytes between them: the middle was removed, or the text repeats itself.
+    has_lost = not (quote.has_head and quote.has_tail) or has_shrunk(kept, left_bytes)
+    # A truncation notice may be longer than the text that it replaces.
+    is_longer = left_bytes > kept and not has_shrunk(left_bytes, kept)
+    cut = find_cut(left) if has_lost or is_longer else None
+    says_so = cut is not None and cut.reason != semconv.SUSPECTED
+    span, noted.span, noted.prints = noted.span, None, None
+    noted.delivered = kept
+    if has_lost or says_so:
+        noted.delivered = min(left_bytes, kept) if has_lost else left_bytes
+    noted.most_delivered = noted.delivered
+    out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
+    if has_lost or says_so:
+        _tell(out, noted, noted.delivered, reason(cut), span)
 
 
 def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
     """Count this request for each truncated result without a follow-up, and those that are now ignored."""
     followed = execution.followed or {}
-    for tool, requests in list(followed.items()):
-        followed[tool] = requests + 1
-        if requests >= IGNORED_AFTER and followed.pop(tool, None) is not None:
+    for tool, result in list(followed.items()):
+        result.requests += 1
+        if result.requests > IGNORED_AFTER and followed.pop(tool, None) is not None:
             out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)

@@ -14,7 +14,7 @@ from agent_otel.core.execution_state import Totals
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, SpanContext
 
     from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import McpCall, Step
@@ -130,7 +130,7 @@ class Run:
     belong to it.
     """
 
-    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "totals", "workflow")
+    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "root", "totals", "workflow")
 
     def __init__(
         self, run_id: str, agent: str | None, conversation: str | None, visit: object, workflow: str | None = None
@@ -142,6 +142,8 @@ class Run:
         self.is_over = False
         self.let_go: Callable[[], None] | None = None
         self.totals = Totals()
+        #: The first span of a run that has no span itself: the parent of the others.
+        self.root: SpanContext | None = None
         self._visit = weakref.ref(visit)
 
     @property
@@ -156,6 +158,8 @@ class Run:
 
 #: The outermost run of an agent in this context.
 outermost: ContextVar[Run | None] = ContextVar("agent_otel_run", default=None)
+#: The run of the hand-written loop that has sent the last request in this context.
+loop: ContextVar[Run | None] = ContextVar("agent_otel_loop", default=None)
 
 
 def open_run() -> Run | None:
@@ -175,13 +179,19 @@ def outside_of_runs(session: Any) -> Any:
 
 
 def current_run() -> Run | None:
-    """Return the run that is the execution of this context.
+    """Return the run that is the execution of this context: the outermost one, else that of the loop.
 
     Return None without one, and where the program named an execution or a durable runtime runs one.
     """
-    if outermost.get() is None or named() is not None:
+    if (outermost.get() is None and loop.get() is None) or named() is not None:
         return None
-    return open_run()
+    return open_run() or loop_here()
+
+
+def loop_here() -> Run | None:
+    """Return the run of the loop in this context; None for one that was forgotten."""
+    run = loop.get()
+    return None if run is None or run.visit() is None else run
 
 
 def running_step() -> Carrier | None:
@@ -225,8 +235,8 @@ def named() -> str | None:
 
 def owner_here() -> str | None:
     """Return the owner of results that are stored in this context: the execution, or the run's conversation."""
-    run = outermost.get()
-    return named() or (None if run is None or (run := open_run()) is None else run.key)
+    run = None if named() is not None else open_run() or loop_here()
+    return named() if run is None else run.key
 
 
 def conversation() -> str | None:
@@ -257,7 +267,7 @@ def describe(  # noqa: PLR0913, PLR0917 - what is known of a call
     if over_mcp is not None:
         attributes.update(mcp_attributes(over_mcp))
     identity, run = explicit.get(), outermost.get()
-    thread = framework or (conversation() if identity is not None or run is not None else None)
+    thread = framework or (conversation() if identity or run or loop.get() else None)
     if thread:
         attributes[semconv.CONVERSATION_ID] = thread
     if turn:
@@ -289,23 +299,28 @@ def mcp_attributes(call: McpCall) -> dict[str, Any]:
     return attributes
 
 
-def resolve(framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None) -> str | None:
+def resolve(
+    framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None, *, of_request: bool = False
+) -> str | None:
     """Return the key of the state that a call or a request continues; None where there is no id.
 
     The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
-    request (``owner``), the framework's thread or session, the outermost run's, the run itself, the trace of the
-    current ``span``, and the ``default``. A state outlives a run in a thread: the next run continues it.
+    request (``owner``), the framework's thread or session, the outermost run's, the run itself, the loop of a call, the
+    trace of the current ``span``, and the ``default``. A state outlives a run in a thread: the next run continues it.
     """
     identity = explicit.get()
     if identity is not None:
         return identity.id
     found = carrier() if workflows or runtime.get() is not None else None
-    if found is None and owner is not None:
-        found = owner()
     if found is None:
         found = framework
     if found is None and outermost.get() is not None:
         run = open_run()
+        found = None if run is None else run.key
+    if found is None and owner is not None:
+        found = owner()
+    if found is None and not of_request and loop.get() is not None:
+        run = loop_here()
         found = None if run is None else run.key
     if found is None and span is not None:
         context = span.get_span_context()

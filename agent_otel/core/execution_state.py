@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from agent_otel.core.usage import Usage
+    from agent_otel.measure.prints import Prints
+    from agent_otel.measure.truncation.paging import Subject
     from agent_otel.telemetry.setup import Telemetry
 
 
@@ -50,27 +52,54 @@ class Fragment:
 REUSED = Fragment("", -1, is_open=False)
 
 
+class Followed:
+    """A result that invites a follow-up: what its call was about, and the number of model requests since."""
+
+    __slots__ = ("requests", "subject")
+
+    def __init__(self, about: Subject) -> None:
+        self.subject = about
+        self.requests = 0
+
+
 class SeenCall:
     """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
     ``produced``, ``handed`` and ``delivered`` are bytes at these stages, -1 where not measured. ``length`` is the
-    number of characters delivered; by it a result that was delivered before is recognised at little cost. ``probe`` is
-    the beginning and the end of a result without a call id. ``span`` is the context of the tool's span. ``probe`` and
-    ``span`` are dropped when the result has been delivered. ``fragment`` is set when the model gets a part only.
+    number of characters delivered; by it a result that was delivered before is recognised at little cost. ``prints``
+    are those of the result's passages, None where it has none. ``span`` is the context of the tool's span. Both are
+    dropped when the result has been delivered. ``fragment`` is set when the model gets a part only.
     ``shown`` is a fingerprint of the call where no adapter saw it and a model request showed it first, else 0.
     ``most_delivered`` stays when a later request holds less of the result.
     """
 
     tool = ""
+    #: The tool of the result that the call follows up.
+    follows: str | None = None
+    #: The hash of the arguments of a call without an id.
+    digest = ""
     produced = -1
     handed = -1
     delivered = -1
     most_delivered = -1
     length = -1
     shown = 0
-    probe: tuple[str, str] | None = None
+    prints: Prints | None = None
+    #: True when a request had a passage of the result, too few of them to be its delivery.
+    is_held = False
+    #: A hash of the tools and the agent to whose requests the call owes its result, 0 where it owes none.
+    owed_to = 0
+    #: The last request in the context of the call.
+    mark: object = None
     span: SpanContext | None = None
     fragment: Fragment | None = None
+
+
+class Lacking(NamedTuple):
+    """A request without a result that it is owed; ``has_call`` is true when it has messages of the model."""
+
+    call: SeenCall
+    has_call: bool
 
 
 class SeenParts(NamedTuple):
@@ -114,14 +143,13 @@ class ReadTexts:
 _STREAM_ENTRIES = 2
 _PARTS_PER_ENTRY = 8
 _RESULT = semconv.REQUEST_PARTS.index(semconv.TOOL_RESULTS)
-_MESSAGES_PER_ENTRY = 2
 
 
 class Conversation:
     """The model requests of one transcript: the parts of the last request.
 
-    ``offered`` is the fingerprint of the tools. ``user_messages`` maps a hash of each user message's beginning to the
-    message's bytes. ``task`` is the fingerprint of the message that the agent works on, 0 when that was dropped.
+    ``offered`` is the fingerprint of the tools, ``definitions`` are their names and prints in order. ``task`` is the
+    fingerprint of the message that the agent works on, 0 when that was dropped.
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
     provider reported for the last request with a report, and ``bytes`` its bytes; 0 without one. ``turns`` are its
@@ -131,20 +159,30 @@ class Conversation:
     """
 
     __slots__ = (
-        *("bytes", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts", "shares", "task"),
+        *(
+            "bytes",
+            "definitions",
+            "has_restarted",
+            "input_tokens",
+            "offered",
+            "parts",
+            "prefix",
+            "read_parts",
+            "shares",
+            "task",
+        ),
         *("token_sizes", "turns"),
-        "user_messages",
     )
 
     def __init__(self) -> None:
         self.offered = 0
+        self.definitions: tuple[tuple[str, int | None], ...] = ()
         self.task = 0
         self.read_parts = 0
         self.input_tokens = 0
         self.bytes = 0
         self.turns = 0
         self.has_restarted = False
-        self.user_messages: dict[int, int] = {}
         self.token_sizes: list[int] = []
         self.shares = NO_SHARES
         self.parts = NO_PARTS
@@ -153,7 +191,7 @@ class Conversation:
     def __len__(self) -> int:
         parts = len(self.parts.prints) // _PARTS_PER_ENTRY
         results = self.parts.kinds.count(_RESULT)
-        return _STREAM_ENTRIES + parts + results + len(self.user_messages) // _MESSAGES_PER_ENTRY
+        return _STREAM_ENTRIES + parts + results
 
 
 #: Direction, activity, and what else separates payloads that are no turns of one another.
@@ -295,10 +333,17 @@ class ExecutionState(Totals):
     #: Calls whose id was used again or dropped, and results that were delivered again with another length.
     call_changes = 0
     unnamed: list[SeenCall] | None = None
-    #: The latest results; those that were delivered leave at the next request.
-    undelivered: list[SeenCall] | None = None
+    #: The latest results: those that no request held, and the last few.
+    results: list[SeenCall] | None = None
+    #: A hash of the tools and the agent of the last request, 0 before one; and whether it forced the call of its tool.
+    owner = 0
+    is_forced = False
+    #: Requests that lack a result, which a later one may hold.
+    unsure: tuple[Lacking, ...] = ()
+    #: True when the last request had lost its history.
+    has_lost = False
     streams: dict[int, Conversation] | None = None
-    followed: dict[str, int] | None = None
+    followed: dict[str, Followed] | None = None
     #: Hashes of the values that name a next page, with the tool and the result that has them.
     cursors: dict[int, tuple[str, Fragment | None]] | None = None
     tracks: dict[PayloadKind, PayloadHistory] | None = None

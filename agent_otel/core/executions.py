@@ -28,6 +28,8 @@ _MAX_UNNAMED = 256
 #: The most recently used executions that are searched for a call id.
 _LOOK_BACK = 64
 _MAX_UNOWNED = 1_024
+#: Results that are kept although a request has held them.
+_LAST_RESULTS = 2
 #: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
 
@@ -133,19 +135,20 @@ class Executions:
             noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
                 noted.produced = result_bytes
-                waiting = execution.undelivered = execution.undelivered or []
-                waiting.append(noted)
-                del waiting[:-_MAX_UNNAMED]
+                results = execution.results = execution.results or []
+                results.append(noted)
+                del results[:-_MAX_UNNAMED]
             return noted
 
-    def undelivered(self, execution: ExecutionState) -> list[SeenCall]:
-        """Return the latest calls with results that no model request held; drop the others from the memory."""
-        if not execution.undelivered:
+    def results(self, execution: ExecutionState) -> list[SeenCall]:
+        """Return the latest calls with results; of those that a request held, keep the last ones only."""
+        if not execution.results:
             return []
         with self._lock:
-            waiting = [call for call in execution.undelivered if call.delivered < 0]
-            execution.undelivered = waiting
-            return waiting.copy()
+            waiting = [call for call in execution.results[:-_LAST_RESULTS] if call.delivered < 0]
+            found = [*waiting, *execution.results[-_LAST_RESULTS:]]
+            execution.results = found
+            return found.copy()
 
     def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
         """Record that a model gets only a part of a call's result; the first reason stays."""
@@ -235,14 +238,11 @@ class Executions:
         execution: ExecutionState,
         conversation: Conversation,
         parts: SeenParts,
-        user_messages: dict[int, int] | None = None,
     ) -> None:
-        """Replace the parts of a conversation by those of its latest request; the user's messages if given."""
+        """Replace the parts of a conversation by those of its latest request."""
         with self._lock:
             before = len(conversation)
             conversation.parts = parts
-            if user_messages is not None:
-                conversation.user_messages = user_messages
             self._count(execution, len(conversation) - before)
 
     def read(self, execution: ExecutionState, texts: ReadTexts, prints: set[int]) -> None:
@@ -252,6 +252,11 @@ class Executions:
             execution.read = texts
             texts.add(prints)
             self._count(execution, len(texts) - before)
+
+    def without_result(self, execution: ExecutionState, tool: str, digest: str) -> None:
+        """Record a call without an id that has failed or was not run; a request may hold a text in its place."""
+        with self._lock:
+            self._unnamed(execution, tool).digest = digest
 
     def _unnamed(self, execution: ExecutionState, tool: str) -> SeenCall:
         unnamed = execution.unnamed = execution.unnamed or []

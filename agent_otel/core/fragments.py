@@ -6,9 +6,9 @@ import weakref
 from typing import TYPE_CHECKING
 
 from agent_otel import semconv
-from agent_otel.core.execution_state import Fragment
+from agent_otel.core.execution_state import Followed, Fragment
 from agent_otel.core.executions import executions
-from agent_otel.measure.truncation.paging import asks_for_a_page, cursors, next_page
+from agent_otel.measure.truncation.paging import asks_for_a_page, cursors, next_page, subject
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,9 +48,14 @@ def cursors_of(value: object) -> tuple[int, ...]:
     return tuple(map(hash, cursors(value)))
 
 
-def invite(state: ExecutionState, tool: str, next_pages: Iterable[int] | None, fragment: Fragment | None) -> None:
-    """Record that a result invites a further call: of its tool, or of another one with a value of the next page."""
-    vars(state).setdefault("followed", {})[tool] = 0
+def invite(
+    state: ExecutionState, tool: str, arguments: object, next_pages: Iterable[int] | None, fragment: Fragment | None
+) -> None:
+    """Record that a result invites a further call.
+
+    It may be one of the same tool about the same subject, or one of another tool with a value of the next page.
+    """
+    vars(state).setdefault("followed", {})[tool] = Followed(subject(arguments))
     for each in next_pages or ():
         offered = state.cursors = state.cursors or {}
         offered[each] = (tool, fragment)
@@ -64,27 +69,29 @@ def follow_up(state: ExecutionState, tool: str, arguments: object, *, repeated: 
     named_page = next((each for each in map(hash, next_page(arguments)) if each in offered), None) if offered else None
     if offered and named_page is not None:
         earlier, fragment = offered.pop(named_page)
-        is_expected = _is_expected(state, earlier)
+        is_expected = _is_expected(state, earlier, None)
         if fragment is not None and earlier != tool:
             fragment.followed_by = tool
         if is_expected:
             return semconv.PAGINATED, earlier
-    if not _is_expected(state, tool):
+    if not _is_expected(state, tool, None if repeated else arguments):
         return None, None
     if repeated:
         return semconv.REPEATED, tool
     return (semconv.PAGINATED if asks_for_a_page(arguments) else semconv.NARROWED), tool
 
 
-def _is_expected(state: ExecutionState, tool: str) -> bool:
+def _is_expected(state: ExecutionState, tool: str, arguments: object) -> bool:
     """Return true when a call of this tool is the follow-up that `invite` expects; only the first call is.
 
     Where requests are seen, a call before the next request belongs to the same turn and is none.
     """
-    if not state.followed:
+    followed = state.followed.get(tool) if state.followed else None
+    if followed is None or (not followed.requests and state.streams):
         return False
-    is_too_early = state.followed.get(tool) == 0 and bool(state.streams)
-    return not is_too_early and state.followed.pop(tool, None) is not None
+    if arguments is not None and not followed.subject.is_that_of(subject(arguments)):
+        return False
+    return (state.followed or {}).pop(tool, None) is not None
 
 
 def is_ignored(state: ExecutionState, tool: str) -> bool:

@@ -20,20 +20,23 @@ adapter in another process has measured. A loop within one step sends more reque
 from __future__ import annotations
 
 import time
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
+from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, threads, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.request_parts import beginning, characters, fingerprint, of_kind
+from agent_otel.core.request_parts import beginning, characters, fingerprint, of_kind, texts
 from agent_otel.core.round_counts import round_counts
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
+from agent_otel.measure.prints import hashes_in
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import further
@@ -83,6 +86,8 @@ def find(
     carrier = execution_context.runtime.get()
     is_first = carrier is not None and not carrier.has_requested and _is_first_of(carrier)
     begin = len(parts) if is_first else -1
+    state = None if execution_id is None else executions.known(execution_id)
+    begins = state is None or not state.streams  # another process has begun the conversation
     end = _print_of_end(parts, len(parts)) if parts else 0
     for at, part in enumerate(parts[first:] if first else parts, first):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
@@ -96,8 +101,12 @@ def find(
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
-        elif seen is None and part.call_id is not None and execution_id is not None:
-            _unmatched(out, execution_id, part, at, known)
+        elif seen is None and part.call_id is not None and state is not None and execution_id is not None:
+            if executions.answered(state, part.call_id) is not None:
+                continue  # one of several calls with this id
+            known[at] = _adopted(execution_id, part, part.call_id)
+            if not begins and known[at].produced < 0:
+                out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
     _ends[end] = None
     if len(_ends) > _MOST_ENDS:
         _ends.pop(next(iter(_ends), 0), None)
@@ -136,7 +145,7 @@ def record(
     if call.followup is not None:
         out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or name, call.followup)
     if call.invites is not None and execution_id is not None:
-        fragments.invite(executions.touched(execution_id), call.name, call.invites, call.seen.fragment)
+        fragments.invite(executions.touched(execution_id), call.name, call.call.value, call.invites, call.seen.fragment)
 
 
 def _is_first_of(carrier: execution_context.Carrier) -> bool:
@@ -172,8 +181,8 @@ def _print_of_end(parts: Sequence[RequestPart], end: int) -> int:
 
 def _is_elsewhere(parts: Sequence[RequestPart], at: int) -> bool:
     """Return true for the result of a call that an adapter records, or that the model made up."""
-    asked_at = _asked_at(parts, at)
-    name = None if asked_at is None else parts[asked_at].name or parts[at].name
+    place = asked_at(parts, at)
+    name = None if place is None else parts[place].name or parts[at].name
     return name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
 
 
@@ -181,10 +190,10 @@ def _shown(
     out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], at: int, seen: SeenCall | None
 ) -> ModelCall | None:
     """Return the call of a result if the request, or the response with a hosted call, shows it first."""
-    part, asked_at = parts[at], _asked_at(parts, at)
-    if asked_at is None:
+    part, place = parts[at], asked_at(parts, at)
+    if place is None:
         return None
-    call = parts[asked_at]
+    call = parts[place]
     name = call.name or part.name
     if name is None or name == semconv.CONTEXT_SUMMARIZE:
         return None
@@ -193,7 +202,7 @@ def _shown(
     print_of_it = hash((name, digest.digest, at)) or 1
     call_id = part.call_id
     if call_id is None and execution_id is None:
-        call_id = f"{name} {hash((print_of_it, beginning(part.value), *_sketch(parts[:asked_at])))}"
+        call_id = f"{name} {hash((print_of_it, beginning(part.value), *_sketch(parts[:place])))}"
     seen = executions.answered(None, call_id) if seen is None and call_id is not None else seen
     if seen is not None and seen.shown == print_of_it:
         return None  # the same request again
@@ -210,9 +219,9 @@ def _shown(
         seen = executions.produced(execution, name, measured.bytes, call_id, totals)
     else:
         seen = executions.shown_by_nobody(name, call_id or "")
-        repeated = _is_repeated(out, parts[:asked_at], call, digest)
+        repeated = _is_repeated(out, parts[:place], call, digest)
     seen = seen or new_call(name)
-    seen.produced, seen.shown = measured.bytes, print_of_it
+    seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
     cut = find_cut(part.value, measured.bytes)
     left = further(part.value, call.value)
     is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
@@ -235,7 +244,7 @@ def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
     return bool(offered) and not tool_names.is_tool(name)
 
 
-def _asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
+def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
     """Return the index of the part with the arguments of a result's call: by id, else by name and order."""
     result = parts[at]
     before = (n for n in range(at - 1, -1, -1) if parts[n].part == semconv.TOOL_CALL_ARGUMENTS)
@@ -263,11 +272,25 @@ def _is_repeated(out: Telemetry, earlier: Sequence[RequestPart], call: RequestPa
     )
 
 
-def _unmatched(out: Telemetry, execution_id: str, part: RequestPart, at: int, known: dict[int, SeenCall]) -> None:
-    execution = executions.known(execution_id)
-    if execution is not None and part.call_id is not None and executions.answered(execution, part.call_id) is None:
-        known[at] = executions.noted(execution, part.call_id, new_call(part.name or ""))
-        out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
+def _adopted(execution_id: str, part: RequestPart, call_id: str) -> SeenCall:
+    """Return the call of a result that another execution of this process has made, else one of which nothing is known.
+
+    Ids repeat in each conversation of some models: the result must be the one that was delivered there, or have the
+    passages of the one that was not. The execution has the call from now on.
+    """
+    owner = executions.known(executions.owner((call_id,)) or "")
+    seen = None if owner is None else owner.call_ids.get(call_id)
+    if seen is None or not _is_of(seen, part):
+        seen = new_call(part.name or "")
+    elif seen.delivered >= 0:
+        seen = copy(seen)
+    return executions.noted(executions.touched(execution_id), call_id, seen)
+
+
+def _is_of(seen: SeenCall, part: RequestPart) -> bool:
+    if seen.delivered >= 0:
+        return seen.length >= 0 and seen.length == characters(part.value)
+    return seen.prints is not None and seen.prints.is_quoted(hashes_in(texts(part.value)))
 
 
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
@@ -311,9 +334,13 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings, name)
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings, name)
     now = time.time_ns()
-    opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, trace.get_current_span())
+    run, current = execution_context.current_run(), trace.get_current_span()
+    parent = threads.parent_of(run, current)
+    opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, parent)
     if opened is None:
         return None
+    if parent is INVALID_SPAN:
+        threads.opened(run, opened.span)
     exemplar = spans.exemplar_of(opened.span)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
         call.seen.fragment.span = opened.span.get_span_context()

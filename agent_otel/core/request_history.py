@@ -8,15 +8,18 @@ user message where the request before it held others.
 from __future__ import annotations
 
 from array import array
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, read_texts
+from agent_otel.core import execution_context, owed, read_texts, tool_names
 from agent_otel.core.execution_state import NO_PARTS, REUSED, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, timeless_print
+from agent_otel.core.plain import listed
+from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, of_kind, timeless_print
+from agent_otel.core.request_prefix import plain_print
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.preview import clean
@@ -33,12 +36,7 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 
-_MOST_USER_MESSAGES = 16
-#: The characters by which a user's message is known again: an agent may write its first turn behind a short question.
-_USER_HEAD = 32
 _MOST_NAMES = 16
-#: With so many beginnings under one set of tools, a request that begins anew is a branch, and no lost history.
-_BRANCHES = 2
 _NO_TOOLS = hash(())
 _HEADS = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
 _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
@@ -47,15 +45,14 @@ _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULT
 class Reading(NamedTuple):
     """The history in a request: its parts, and what distinguishes its conversation.
 
-    ``offered`` is a fingerprint of its tools, ``key`` one of these and the system prompt. ``user_messages`` are the
-    bytes of the user's messages by a hash of their beginnings. ``total`` are the bytes of all parts.
+    ``offered`` is a fingerprint of its tools, ``key`` one of these and the system prompt. ``total`` are the bytes of
+    all parts.
     """
 
     doubled: bool
     offered: int
     key: int
     conversation: Conversation | None
-    user_messages: dict[int, int]
     parts: SeenParts
     continues: bool
     total: int
@@ -68,9 +65,8 @@ def read(execution: ExecutionState, sized: Sequence[Sized]) -> Reading:
     # A sub-agent has other tools or another system prompt, and so a conversation of its own.
     conversation = (execution.streams or {}).get(key)
     parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
-    messages_now = _user_messages(sized)
     total = sum(one.bytes for one in sized)
-    return Reading(_is_doubled(sized), offered, key, conversation, messages_now, parts, continues, total)
+    return Reading(_is_doubled(sized), offered, key, conversation, parts, continues, total)
 
 
 def read_on(conversation: Conversation, prefix: Prefix, new: Sequence[Sized]) -> Reading:
@@ -81,12 +77,10 @@ def read_on(conversation: Conversation, prefix: Prefix, new: Sequence[Sized]) ->
         before.sizes + array("q", [one.bytes for one in new]),
         before.kinds + bytes([KINDS[one.part.part] for one in new]),
     )
-    users = [one for one in new if one.part.part == semconv.USER][: max(_MOST_USER_MESSAGES - prefix.users, 0)]
-    messages_now = {**prefix.user_messages, **_user_messages(users)} if users else prefix.user_messages
     ids = [hash((one.part.message_id, one.part.part)) for one in new if one.part.message_id is not None]
     doubled = prefix.doubled or len(set(ids)) < len(ids) or not prefix.message_ids.isdisjoint(ids)
     total = sum(prefix.sizes.values()) + sum(one.bytes for one in new)
-    return Reading(doubled, prefix.offered, 0, conversation, messages_now, parts, True, total)
+    return Reading(doubled, prefix.offered, 0, conversation, parts, True, total)
 
 
 def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -105,7 +99,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     the shares of the parts that it repeats from the request before.
     """
     agent = execution_context.agent_of(request.agent)
-    doubled, offered, key, conversation, messages_now, parts, continues, _ = reading
+    doubled, offered, key, conversation, parts, continues, _ = reading
     if request.doubled or doubled:
         out.metrics.record(semconv.HISTORY_DOUBLED, 1, agent)
     if execution.tracks:
@@ -115,13 +109,13 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     if request.continued:  # the provider has the earlier messages
         lost, execution.is_continued = False, True
     else:
-        undelivered = _undelivered(execution, sized, offered, messages_now)
-        lost = bool(undelivered) or (conversation is not None and _is_alone(conversation, sized, parts, messages_now))
-        if lost:
-            _tell(out, agent, execution, undelivered)
-        elif conversation is not None:
+        undelivered = _lost(out, request, execution, sized, offered, agent)
+        lost = bool(undelivered)
+        if not lost and conversation is not None:
             same = _same(conversation.parts, parts, continues=continues)
-            _stable(out, conversation, parts, sized, messages_now, same, reading.total)
+            # Without an earlier turn, a request is a prompt alone.
+            if execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED):
+                _stable(out, parts, sized, same, reading.total)
             if not continues:
                 change = within(conversation.parts, parts, same)
                 tell(out, change, conversation.parts, sized, calls)
@@ -133,11 +127,12 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         tell(out, of_head(execution, request, sized, offered), parts, sized, calls)
         conversation = executions.conversation(execution, key)
         conversation.turns = begin(conversation, parts)
+        conversation.definitions = _definitions(sized)
     if not lost:
         conversation.offered = offered
     _count_turn(execution, conversation, parts, keeps=request.continued)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
-    executions.requested(execution, conversation, parts, None if lost else messages_now)
+    executions.requested(execution, conversation, parts)
     return undelivered, conversation, shares
 
 
@@ -202,115 +197,48 @@ def _read(
         read_texts.note(execution, [one.part for one in new])
 
 
-def _user_messages(sized: Sequence[Sized]) -> dict[int, int]:
-    """Return the bytes of the user's messages by a hash of their beginnings."""
-    return {hash(head): size for head, size in _user_heads(sized)}
-
-
-def _user_heads(sized: Sequence[Sized]) -> list[tuple[str, int]]:
-    """Return the beginnings of the user's first messages, with their bytes."""
-    users = [one for one in sized if one.part.part == semconv.USER][:_MOST_USER_MESSAGES]
-    return [(beginning(one.part.value)[:_USER_HEAD], one.bytes) for one in users]
-
-
-def _first_lines(sized: Sequence[Sized]) -> dict[int, int]:
-    """Return the bytes of the user's messages by hashes of the lines that they begin with, where those are short."""
-    found = {}
-    for head, size in _user_heads(sized):
-        found.update({hash(head[:end]): size for end, character in enumerate(head) if character == "\n"})
-    return found
-
-
-def _undelivered(
-    execution: ExecutionState, sized: Sequence[Sized], offered: int, messages_now: dict[int, int]
-) -> list[SeenCall]:
-    """Return the calls whose results this request should hold, when it is the same conversation and has not grown.
-
-    A request from inside a tool is a sub-agent's. One with a message of the model continues a conversation, whatever a
-    window has dropped of it.
-    """
-    waiting = executions.undelivered(execution)
-    if not waiting or running() is not None or any(one.part.part in _ANSWERED for one in sized):
-        return []
-    if any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
-        return []
-    earlier = [
-        one
-        for one in (execution.streams or {}).values()
-        if one.offered == offered and _is_akin(one, sized, has_tools=offered != _NO_TOOLS)
-    ]
-    by_bytes = sum(max(call.handed, call.produced) for call in waiting) // 2
-    if any(_has_grown(one.user_messages, messages_now, sized, max(1, by_bytes)) for one in earlier) or _is_branch(
-        earlier, messages_now
-    ):
-        return []
-    return waiting if earlier else []
-
-
-def _is_akin(earlier: Conversation, sized: Sequence[Sized], *, has_tools: bool) -> bool:
-    """Return true when a request with the same tools may be the next of a conversation.
-
-    It has a part of it, or nothing but a system prompt or nothing but user messages. A sub-agent has both, and a
-    request for a title or a summary has other tools, or none; without tools the system prompt must be the same.
-    """
-    before = set(earlier.parts.prints)
-    kinds = {one.part.part for one in sized}
-    if not has_tools:
-        return any(one.print in before for one in sized if one.part.part == semconv.SYSTEM)
-    return not kinds >= {semconv.SYSTEM, semconv.USER} or any(
-        one.print in before for one in sized if one.part.part != semconv.TOOLS
-    )
-
-
-def _has_grown(before: dict[int, int], messages_now: dict[int, int], sized: Sequence[Sized], by_bytes: int = 1) -> bool:
-    """Return true when the user's messages hold more than before: then the results may be in their texts."""
-    if len(messages_now) > len(before) and before.keys() <= messages_now.keys():
-        return True
-    begun = {**_first_lines(sized), **messages_now}
-    return any(size >= before[begin] + by_bytes for begin, size in begun.items() if begin in before)
-
-
-def _is_branch(earlier: Sequence[Conversation], messages_now: dict[int, int]) -> bool:
-    """Return true when the request begins as no other did, and there are several beginnings already."""
-    begun = {next(iter(one.user_messages)) for one in earlier if one.user_messages}
-    is_new = bool(messages_now) and all(begin not in one.user_messages for one in earlier for begin in messages_now)
-    return is_new and len(begun) >= _BRANCHES
-
-
 def is_summary(one: Sized) -> bool:
     """Return true when a part begins as a summary of earlier turns, or as the request for one, or is a compaction."""
     return one.part.name == semconv.COMPACTION or "summar" in beginning(one.part.value).lower()
 
 
-def _is_alone(
-    conversation: Conversation, sized: Sequence[Sized], parts: SeenParts, messages_now: dict[int, int]
-) -> bool:
-    """Return true when the request holds a single new user message and none of the earlier ones.
+def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    request: ModelRequest,
+    execution: ExecutionState,
+    sized: Sequence[Sized],
+    offered: int,
+    agent: str | None,
+) -> Sequence[SeenCall]:
+    """Count the requests that have lost their history; return the results that this one should hold.
 
-    A summary of the earlier turns is no loss: it is a further message, or the message contains "summar". Nor is a
-    message that begins as an earlier one and is longer: some agents write all turns into one prompt.
+    A request from inside a tool is a sub-agent's. A request with a summary has its history there.
     """
-    if len(parts.kinds) - sum(map(parts.kinds.count, _HEADS)) != 1:
-        return False
-    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
-    seen = set(conversation.parts.prints)
-    is_alone = len(messages) == 1 and messages[0].part.part == semconv.USER and messages[0].print not in seen
-    if not is_alone or is_summary(messages[0]):
-        return False
-    return not _has_grown(conversation.user_messages, messages_now, sized)
-
-
-def _tell(out: Telemetry, agent: str | None, execution: ExecutionState, undelivered: Sequence[SeenCall]) -> None:
-    """Count the loss, and name on the current span the calls that the model never got the results of."""
-    out.metrics.record(semconv.HISTORY_LOST, 1, agent)
+    if running() is not None:
+        return ()
+    owner = hash((offered, agent))
+    undelivered: list[SeenCall] = []
+    if execution.results:
+        has_call = any(one.part.part in _ANSWERED for one in sized)
+        undelivered, requests = owed.lacking(execution, owner, has_call=has_call)
+    if offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
+        execution.owner, execution.is_forced = owner, request.must_call and _offers_one(sized)
+        owed.here.set(object())
+    if not undelivered or any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
+        return ()
+    out.metrics.record(semconv.HISTORY_LOST, requests, agent)
     span = trace.get_current_span()
     if span.is_recording():
-        attributes: dict[str, bool | list[str]] = {semconv.HISTORY_IS_LOST: True}
-        if undelivered:
-            ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
-            names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
-            attributes[semconv.HISTORY_UNDELIVERED_CALLS] = names
-        put_on_any(span, attributes)
+        ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
+        names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
+        put_on_any(span, {semconv.HISTORY_IS_LOST: True, semconv.HISTORY_UNDELIVERED_CALLS: names})
+    return undelivered
+
+
+def _offers_one(sized: Sequence[Sized]) -> bool:
+    """Return true when a request offers one tool only: its answer is the call of that tool."""
+    definitions = [one.part.value for one in of_kind(sized, semconv.TOOLS)]
+    return sum(len(listed(each)) for each in definitions) <= 1
 
 
 def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:
@@ -352,23 +280,8 @@ def _same(before: SeenParts, now: SeenParts, *, continues: bool) -> int:
     return next((at for at, (earlier, later) in pairs if earlier != later), min(len(before.prints), len(now.prints)))
 
 
-def _stable(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    conversation: Conversation,
-    parts: SeenParts,
-    sized: Sequence[Sized],
-    messages_now: dict[int, int],
-    same: int,
-    total: int,
-) -> None:
-    """Record the share of the request that begins it as it began the request before: its first ``same`` parts.
-
-    A request without an earlier turn is a prompt alone, and has no share.
-    """
-    if not any(KINDS[part] in parts.kinds for part in _ANSWERED) and not _has_grown(
-        conversation.user_messages, messages_now, sized
-    ):
-        return
+def _stable(out: Telemetry, parts: SeenParts, sized: Sequence[Sized], same: int, total: int) -> None:
+    """Record the share of the request that begins it as it began the request before: its first ``same`` parts."""
     if total:
         behind = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
         out.metrics.record(semconv.REQUEST_STABLE, (total - behind) / total)
@@ -399,11 +312,15 @@ _PREFIX_ANSWERED = frozenset(
 
 
 class Change(NamedTuple):
-    """The first changed part of a request: its kind, its place in the request before, and the bytes from there on."""
+    """The first changed part of a request: its kind, its place in the request before, and the bytes from there on.
+
+    ``tool`` is the first tool whose definition has moved or changed.
+    """
 
     part: str
     at: int
     bytes: int
+    tool: str | None = None
 
 
 def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
@@ -431,9 +348,22 @@ def of_head(execution: ExecutionState, request: ModelRequest, sized: Sequence[Si
         has_tools = bool(kinds) and _PREFIX_HEADS[0] in kinds
         if has_tools and not _PREFIX_ANSWERED.isdisjoint(kinds) and _continues(earlier.parts, prints):
             part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
-            at = kinds.find(KINDS[part])
-            return Change(part, max(at, 0), sum(sizes[max(at, 0) :]))
+            at = max(kinds.find(KINDS[part]), 0)
+            tool = _moved(earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else None
+            return Change(part, at, sum(sizes[at:]), tool)
     return None
+
+
+def _definitions(sized: Sequence[Sized]) -> tuple[tuple[str, int | None], ...]:
+    """Return the names of the tools that a request offers, with the prints of their definitions."""
+    offered = [one.part.value for one in sized if one.part.part == semconv.TOOLS]
+    return tuple((name, plain_print(known)) for value in offered for name, known in tool_names.definitions_in(value))
+
+
+def _moved(before: tuple[tuple[str, int | None], ...], now: tuple[tuple[str, int | None], ...]) -> str | None:
+    """Return the name of the first definition that has moved, changed, come or gone."""
+    pairs = zip_longest(before, now, fillvalue=None)
+    return next((one[0] for earlier, later in pairs if earlier != later and (one := later or earlier)), None)
 
 
 def _continues(before: SeenParts, prints: set[int]) -> bool:
@@ -456,6 +386,8 @@ def tell(
         semconv.CONTEXT_CHANGED_PART: change.part,
         semconv.CONTEXT_CHANGED_BYTES: change.bytes,
     }
+    if change.tool is not None:
+        attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(change.tool)
     if KINDS[change.part] not in _PREFIX_HEADS:
         attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(
             kind not in _PREFIX_HEADS for kind in before.kinds[: change.at + 1]
@@ -511,7 +443,7 @@ class _Overlap(NamedTuple):
 def begin(conversation: Conversation, parts: SeenParts) -> int:
     """Keep the task of a conversation that begins with this request: the first of the user's latest messages.
 
-    Return the number of the model's messages in it: another process began such a conversation.
+    Return the number of the model's messages behind that one: another process has begun the run.
     """
     messages = _messages(parts)
     end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].kind == _USER), 0)
@@ -519,7 +451,7 @@ def begin(conversation: Conversation, parts: SeenParts) -> int:
     while start and messages[start - 1].kind == _USER:
         start -= 1
     conversation.task = messages[start].print if start < end else 0
-    return _turns([one.kind in _OF_THE_MODEL for one in messages], follows=False)
+    return _turns([one.kind in _OF_THE_MODEL for one in messages[end:]], follows=False)
 
 
 def drop(

@@ -13,8 +13,6 @@ from itertools import chain, compress
 from operator import add, itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
-from opentelemetry import trace
-
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.core import execution_context
@@ -46,7 +44,7 @@ class Prefix:
 
     __slots__ = (
         *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "offered", "parts", "prints"),
-        *("sizes", "user_messages", "users"),
+        "sizes",
     )
 
     def __init__(self) -> None:
@@ -56,8 +54,6 @@ class Prefix:
         self.ids: dict[str, None] = {}
         self.message_ids: set[int] = set()
         self.sizes: dict[Any, int] = dict.fromkeys(semconv.REQUEST_PARTS, 0)
-        self.users = 0
-        self.user_messages: dict[int, int] = {}
         self.offered = 0
         self.changes = 0
         self.doubled = False
@@ -150,7 +146,7 @@ def sized_parts(parts: Sequence[RequestPart], continued: Continued, new: list[Si
 
 def find(request: ModelRequest, messages: Messages) -> Continued | None:
     """Return what is known of a request that continues the one before it, and its new parts; None for any other."""
-    execution_id = execution_of(request, _last_ids(messages))
+    execution_id = _known_execution(request, _last_ids(messages))
     execution = None if execution_id is None else executions.known(execution_id)
     if execution_id is None or execution is None:
         return None
@@ -172,10 +168,16 @@ def find(request: ModelRequest, messages: Messages) -> Continued | None:
         known = None if more is None else joined(known, more)
     new = messages.between(prefix.messages, count)
     ids = [part.call_id for part in new if part.part == semconv.TOOL_RESULTS and part.call_id is not None]
-    if not _follows(prefix, new, ids) or execution_of(request, chain(prefix.ids, ids)) != execution_id:
+    if not _follows(prefix, new, ids) or _known_execution(request, chain(prefix.ids, ids)) != execution_id:
         return None
     conversation.prefix = None  # another thread may send the same messages
     return Continued(execution_id, execution, conversation, prefix, known, new)
+
+
+def _known_execution(request: ModelRequest, ids: Iterable[str]) -> str | None:
+    """Return the execution of a request, that of the loop in its context where it has none."""
+    run = execution_context.loop_here()
+    return execution_of(request, ids) or (None if run is None else run.key)
 
 
 def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> bool:
@@ -213,7 +215,7 @@ def execution_of(request: ModelRequest, ids: Iterable[str]) -> str | None:
         run = None if request.execution else execution_context.outermost.get()
         return executions.owner(ids, request.execution if run is None else run.key)
 
-    return execution_context.resolve(request.execution, trace.get_current_span(), owner)
+    return execution_context.resolve(request.execution, None, owner, of_request=True)
 
 
 def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -222,7 +224,6 @@ def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
     execution: ExecutionState,
     conversation: Conversation,
     new: Sequence[Sized],
-    user_messages: dict[int, int],
     offered: int,
 ) -> None:
     """Keep a request for the next one of its conversation; ``new`` are its new parts, ``offered`` its tools."""
@@ -232,7 +233,7 @@ def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
     if found is None:
         return
     if request.first + len(new) == len(conversation.parts.prints) and _add(prefix, request, execution, new):
-        prefix.user_messages, prefix.offered = user_messages, offered
+        prefix.offered = offered
         prefix.parts, prefix.changes = conversation.parts, execution.call_changes
         if prefix.messages < count:
             prefix.messages, prefix.prints = count, prints(found)
@@ -243,8 +244,6 @@ def _add(prefix: Prefix, request: Read, execution: ExecutionState, new: Sequence
     """Add parts to what is kept; return false where the next request has to be read as a whole."""
     for at, (part, size, _) in enumerate(new, request.first):
         prefix.sizes[part.part] += size
-        if part.part == semconv.USER:
-            prefix.users += 1
         if part.message_id is not None:
             key = hash((part.message_id, part.part))
             prefix.doubled = prefix.doubled or key in prefix.message_ids
@@ -388,6 +387,12 @@ def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> li
 def prints(found: Sequence[Depth]) -> tuple[Print, ...]:
     """Return the prints of messages."""
     return tuple(Print(one.sorts, hash(one)) for one in found)
+
+
+def plain_print(value: Any) -> int | None:
+    """Return the print of plain data, which differs in any value, key or place; None for anything else."""
+    found = depths([value], 1)
+    return None if found is None else hash(prints(found))
 
 
 def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:

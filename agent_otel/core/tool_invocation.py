@@ -14,7 +14,7 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type
-from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core import execution_context, fragments, owed, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.dispatch import Dispatch
 from agent_otel.core.execution_state import state_attributes
@@ -27,7 +27,8 @@ from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.key_structure import BEGINNINGS
-from agent_otel.measure.preview import clean, ends
+from agent_otel.measure.preview import clean
+from agent_otel.measure.prints import prints
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Remedied, ToolCall, ToolReader, ToolResult
+    from agent_otel.measure.prints import Prints
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
     from agent_otel.telemetry.spans import OpenSpan
@@ -70,7 +72,9 @@ class ToolInvocation(Dispatch):
     is_refused = False
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
-    probe: tuple[str, str] | None = None
+    mark: object = None  # the last request in this context
+    owed_to = 0  # a hash of the tools and the agent of the requests that must have the result
+    prints: Prints | None = None  # of the text that the model gets
     raised = False
     #: True for a tool that reads on in a stored result: its page is a part that the model chose.
     reads_on = False
@@ -109,10 +113,13 @@ class ToolInvocation(Dispatch):
             tool_names.note_call(call.name)
         self.agent, self.name, self.series = agent, name, series
         self.within = within = current_span()
+        self.loop = execution_context.loop.get()
         self.tracing = within is not None
         #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
         self.place = place = execution_context.resolve(execution, None if within is INVALID_SPAN else within)
-        self.run = None if execution_context.outermost.get() is None else execution_context.current_run()
+        self.run = execution_context.current_run()
+        if self.run is not None and execution_context.outermost.get() is None and self.run.key != place:
+            self.run = None  # a framework's call beside the loop
         self.execution = place if self.run is None else self.run.id
         if within is not None or self.execution is not None:
             self._begin(arguments)
@@ -130,7 +137,10 @@ class ToolInvocation(Dispatch):
             self.state, self.repeated = executions.began(
                 self.place, self.name, self.args_hash, self.call.call_id, totals
             )
-            self.turn = self.state.turn if (around := current.get()) is None else around.turn_inside
+            around = current.get()
+            self.turn = self.state.turn if around is None else around.turn_inside
+            if around is None and not self.state.is_forced:
+                self.mark, self.owed_to = owed.here.get(), self.state.owner
             if self.state.followed:
                 self.followup, self.follows = fragments.follow_up(
                     self.state, self.name, arguments, repeated=self.repeated
@@ -170,12 +180,11 @@ class ToolInvocation(Dispatch):
         if (value is not None if text is None else text[:1] in BEGINNINGS) or structured is not None:
             self.change = None if error_type else drift.note(self.name, value, structured)
         left = 0
-        if self.execution is not None or self.call.call_id is not None:
-            if text is None or text.startswith(PAGE_OPENINGS) or PAGE_ENDING in text[-PAGE_TAIL:]:
-                left = further(value, self.call.arguments)
-                self.invites = fragments.cursors_of(value) if left else None
-            if self.call.call_id is None:
-                self.probe = ends(value, self.out.settings.probe_bytes)
+        may_be_page = text is None or text.startswith(PAGE_OPENINGS) or PAGE_ENDING in text[-PAGE_TAIL:]
+        if may_be_page and (self.execution is not None or self.call.call_id is not None):
+            left = further(value, self.call.arguments)
+            self.invites = fragments.cursors_of(value) if left else None
+        self.prints = prints(text) if self.place is not None and text is not None else None
         self.structured = None if structured is None else size(structured)
         cut = find_cut(value, result_bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
@@ -197,14 +206,14 @@ class ToolInvocation(Dispatch):
             elif self.remedied is None:
                 self.failed = handed
             return
+        if self.prints is None and type(result.value) is str and self.place is not None:
+            self.prints = prints(result.value)
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
         if handed.bytes < given:
             known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
             why = compare(given, handed, result.value, known)
             if why is not None:
                 self.cuts = (*self.cuts, (semconv.LAYER_FRAMEWORK, why))
-                if self.probe is not None:
-                    self.probe = ends(result.value, self.out.settings.probe_bytes)
 
     def replace(self, found: Remedied) -> None:
         """Record that a remedy replaced the result."""
@@ -213,8 +222,8 @@ class ToolInvocation(Dispatch):
         self.cuts = (*self.cuts, (semconv.LAYER_REMEDY, found.reason))
         if found.error_type is not None and self.error_type is None:
             self.error_type = found.error_type
-        if self.probe is not None:
-            self.probe = ends(found.replacement.text, self.out.settings.probe_bytes)
+        if self.prints is not None:
+            self.prints = prints(found.replacement.text)
 
     def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
         """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
@@ -346,10 +355,12 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 
 
 def keep(call: ToolInvocation) -> None:
-    """Keep the sizes, probe and span context of a result. The model boundary recognises the result by them."""
-    if call.produced is None:
-        return
+    """Keep the sizes, prints and span context of a result. The model boundary recognises the result by them."""
     call_id = call.call.call_id
+    if call.produced is None:
+        if call_id is None and call.state is not None:
+            executions.without_result(call.state, call.name, call.args_hash or "")
+        return
     if call.state is not None:
         totals, goes_on = None if call.run is None else call.run.totals, not call.counted
         seen = executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, goes_on=goes_on)
@@ -358,7 +369,9 @@ def keep(call: ToolInvocation) -> None:
     if seen is None:
         return
     seen.handed = -1 if call.handed is None else call.handed
-    seen.probe = call.probe
+    seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, call.args_hash or "", call.follows
+    if call.prints is not None:
+        seen.owed_to = call.owed_to
     if call.span is not None:
         seen.span = call.span.span.get_span_context()
     is_page = call.invites is not None
@@ -367,4 +380,4 @@ def keep(call: ToolInvocation) -> None:
     if reason is not None:
         call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
-        fragments.invite(call.state, call.name, call.invites, seen.fragment)
+        fragments.invite(call.state, call.name, call.call.arguments, call.invites, seen.fragment)

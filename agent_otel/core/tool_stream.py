@@ -13,7 +13,7 @@ from agent_otel.core.remedy_hooks import aapplied, atake_turn
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.types import PRODUCED
 from agent_otel.core.unrecorded import Controlled
-from agent_otel.measure.preview import StreamEnds
+from agent_otel.measure.prints import StreamEnds
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 
@@ -69,7 +69,7 @@ class StreamVisit(Controlled):
     record: ToolInvocation
 
     def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
-        self._ends = StreamEnds(0 if record.call.call_id is not None else record.out.settings.probe_bytes)
+        self._ends = StreamEnds()
         self.record = record
         self.reader = reader
         self._around: ToolInvocation | None = None
@@ -137,7 +137,7 @@ class StreamVisit(Controlled):
         # Where the consumer stopped early, the size is a lower bound.
         record.produced = None if record.raised else Size(known.bytes, known.exact and complete)
         if complete and self.record.execution is not None:
-            self.record.probe = self._ends.found()
+            self.record.prints = self._ends.prints()
         tool_visit.finish(self.record)
 
 

@@ -13,13 +13,14 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context, trace
+from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
 from agent_otel.core import switches, tool_definitions
 from agent_otel.core.attempts import begin_again
 from agent_otel.core.dispatch import denial_attributes
-from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
+from agent_otel.core.execution_context import LONGEST_ID, id_or_none, loop, text_or_none
 from agent_otel.core.remedy_hooks import (
     aapplied,
     applied,
@@ -30,6 +31,7 @@ from agent_otel.core.remedy_hooks import (
     take_turn,
 )
 from agent_otel.core.stage_comparison import show
+from agent_otel.core.threads import opened, parent_of
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
@@ -192,6 +194,8 @@ class Visit(Controlled):
             record.span.leave()
         if self.is_outermost and _current.get() is record:
             _current.set(self.around)
+            if record.loop is not loop.get():  # a request inside the tool has its own
+                loop.set(record.loop)
 
     def close(self) -> None:
         """Do what an interrupt has left out of ``__exit__``."""
@@ -220,11 +224,13 @@ def open_span(
     span), where its attributes name this tool.
     """
     if record.span is None and record.out.tracer is not None and record.tracing:
-        current = held or within or trace.get_current_span()
+        current = held or parent_of(record.run, within or trace.get_current_span())
         tracer, mode = record.out.tracer, record.out.settings.spans
         record.span = spans.open_tool_span(
             tracer, mode, record.name, start_attributes(record), record.start_ns, current, is_held=held is not None
         )
+        if record.span is not None and current is INVALID_SPAN:
+            opened(record.run, record.span.span)
     if record.span is not None and attach:
         record.span.attach()
 
@@ -313,7 +319,7 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Unrecorded
         if current is not None and current.awaits is reader:
             return _enter_handler(current, reader, invocation)
         call = _plain_call(reader.call(invocation))
-        if call is not None and current is not None and _is_inside(reader, call, current.call):
+        if call is not None and current is not None and _is_inside(reader, call, current):
             return Unrecorded(reader, call, current)
         return None if call is None else _begin(reader, call)
     except errors.ours(Exception):
@@ -365,11 +371,14 @@ def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invo
     return visit
 
 
-def _is_inside(reader: ToolReader, call: ToolCall, around: ToolCall) -> bool:
+def _is_inside(reader: ToolReader, call: ToolCall, running_call: ToolInvocation) -> bool:
     """Return true for a call that the body of a running tool makes, and that is no call of another agent.
 
-    An agent that runs inside a tool is known by its name where its calls have no ids.
+    An agent that runs inside a tool is known by its name, or by its loop's requests, where its calls have no ids.
     """
+    around = running_call.call
+    if loop.get() is not running_call.loop:
+        return False
     if around.is_agent or (call.call_id is None and call.agent is not None and call.agent != around.agent):
         return False
     return call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name})

@@ -30,45 +30,6 @@ def preview(value: object, limit_bytes: int) -> str:
     return _cut("".join(found), limit_bytes)
 
 
-def ends(value: object, count: int) -> tuple[str, str] | None:
-    """Return the first and last ``count`` characters of a text; None for other values and texts under 2 * ``count``.
-
-    Blanks around the text are left out, because a message that quotes the text may omit them.
-    """
-    if type(value) is not str or not count or len(value) < 2 * count:
-        return None
-    head, tail = value[: 2 * count].lstrip()[:count], value[-2 * count :].rstrip()[-count:]
-    return (head, tail) if head and tail else None
-
-
-class StreamEnds:
-    """The first and last characters of a text that arrives in pieces, as `ends` returns them of a whole one."""
-
-    __slots__ = ("_count", "_head", "_length", "_tail")
-
-    def __init__(self, count: int) -> None:
-        self._count = count
-        self._head = self._tail = ""
-        self._length = 0
-
-    def add(self, piece: object) -> None:
-        """Add the next piece; with one that is no text, the whole is none."""
-        if type(piece) is not str:
-            self._count = 0
-        elif self._count:
-            most = 2 * self._count
-            self._head += piece[: most - len(self._head)]
-            self._tail = (self._tail + piece[-most:])[-most:]
-            self._length += len(piece)
-
-    def found(self) -> tuple[str, str] | None:
-        """Return the ends of the pieces so far; None where they are no text or too short."""
-        if not self._count or self._length < 2 * self._count:
-            return None
-        head, tail = self._head.lstrip()[: self._count], self._tail.rstrip()[-self._count :]
-        return (head, tail) if head and tail else None
-
-
 def clean(name: str, limit: int = LONGEST_NAME) -> str:
     """Return a name fit for an attribute: no lone surrogates, which would lose a whole OTLP batch, and not endless."""
     if len(name) <= limit and name.isascii():

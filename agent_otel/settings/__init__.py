@@ -31,7 +31,6 @@ from agent_otel.settings.kinds import (
     RATIO,
     SECONDS,
     SHOWN_KEYS,
-    SIZE,
     SOME_NAMES,
     STORE,
     SWITCH,
@@ -109,11 +108,6 @@ class Settings:
         "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
         "of two pods can be compared. Without one it comes from the first key of AGENT_OTEL_CLAIM_CHECK_KEY, else each "
         "process draws a random key.",
-    )
-    probe_bytes: int = SIZE(
-        64,
-        "How much of the beginning and of the end of a result without a call id is kept, to find it in the request to "
-        "the model; dropped with the execution. 0 keeps nothing.",
     )
     scales_to_zero: bool = SWITCH(
         False,

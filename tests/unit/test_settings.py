@@ -183,7 +183,7 @@ LIMITS = [
 
 def test_a_limit_is_all_that_ends_in_bytes_or_counts_but_the_probe() -> None:
     limits = {item.name for item in LIMITS}
-    assert limits >= {item.name for item in fields(Settings) if item.name.endswith("_bytes")} - {"probe_bytes"}
+    assert limits >= {item.name for item in fields(Settings) if item.name.endswith("_bytes")}
     assert limits >= {item.name for item in fields(Settings) if item.name.startswith("max_")}
 
 
@@ -194,10 +194,6 @@ def test_a_limit_of_0_is_refused(variable: str, text: str, caplog: pytest.LogCap
     assert 1 == len(caplog.messages)
     assert caplog.messages[0].startswith(f"{variable}={text!r} is not ")
 
-
-def test_a_probe_of_0_bytes_keeps_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    assert 0 == settings.load({"AGENT_OTEL_PROBE_BYTES": "0"}).probe_bytes
-    assert [] == caplog.messages
 
 
 def test_a_refused_limit_says_that_it_is_off(caplog: pytest.LogCaptureFixture) -> None:

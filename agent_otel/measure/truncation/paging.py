@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
@@ -245,6 +245,10 @@ def _is_filled(value: Any) -> bool:
 # A short value may be anything.
 
 _ENDS: Final = 1024
+#: Names of arguments that limit a result and name nothing.
+_LIMITS: Final = ("limit", "count", "size", "page_size", "pageSize", "per_page", "max", "max_results", "top", "top_k")
+_QUOTES: Final = "\"'`()[]{},;"
+_THING: Final = re.compile(r"[\w*][./@:_-][\w*]|\d")
 _MOST: Final = 8
 _LEAST_CHARACTERS: Final = 6
 _LONGEST: Final = 2048
@@ -277,6 +281,29 @@ def next_page(arguments: Any) -> list[str]:
         for name, value in known
         if name in PAGING or name in _NAMES or (type(value) is str and _LEAST_CHARACTERS <= len(value) <= _LONGEST)
     ]
+
+
+class Subject(NamedTuple):
+    """What a call is about, by hashes: the things that its arguments name, and the words of each text."""
+
+    things: frozenset[int]
+    words: frozenset[int]
+
+    def is_that_of(self, later: Subject) -> bool:
+        """Return true when a later call names one of the same things, or has all the words and adds a filter."""
+        return self.words <= later.words or not self.things.isdisjoint(later.things)
+
+
+def subject(arguments: Any) -> Subject:
+    """Return what a call is about, without the arguments that choose a page.
+
+    Paths, addresses, names with a number and numbers themselves name things. A query of an address is a filter.
+    """
+    known = {name: value for name, value in named(arguments).items() if name not in PAGING and name not in _LIMITS}
+    texts = [(name, str(value)) for name, value in known.items() if type(value) is str or type(value) is int]
+    words = [(name, word) for name, text in texts for word in text[:_LONGEST].split()]
+    things = {word.strip(_QUOTES).split("?")[0] for _, word in words if _THING.search(word)}
+    return Subject(frozenset(map(hash, things)), frozenset(map(hash, words)))
 
 
 def _of_object(known: dict[str, Any], depth: int) -> Iterator[str]:

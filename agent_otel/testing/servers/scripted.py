@@ -124,7 +124,7 @@ class ScriptedServer(LoopbackServer):
 
     def seen(self, request: Json) -> Json:
         """Return the request that the decider gets."""
-        return {"messages": self.messages(request)}
+        return {"messages": self.messages(request), "model": request.get("model")}
 
     def replied(self, request: Json, reply: Reply) -> None:
         """Take note of the model's reply."""

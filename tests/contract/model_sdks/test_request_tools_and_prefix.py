@@ -107,7 +107,7 @@ def test_a_request_shows_its_tools_and_what_changed(environment: Callable[[str],
     assert [of(number, "duplicate_bytes") for number in range(4)] == [None, None, 2000, None]
     changes = [of(number, "changed_part") for number in range(7)]
     assert changes == [None, None, None, "tool_results", "system", "tools", None]
-    assert (of(3, "changed_message"), of(3, "changed_tool")) == (3, "search")
+    assert (of(3, "changed_message"), of(3, "changed_tool"), of(5, "changed_tool")) == (3, "search", "late")
     assert found["agent_otel_model_prefix_changes_total"] == [
         [{"part": part}, 1.0] for part in ("tool_results", "system", "tools")
     ]

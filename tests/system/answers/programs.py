@@ -42,7 +42,7 @@ TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
     "cut": (("a1", "search", {"query": "cut"}),),
     "cut and another tool": (("a1", "search", {"query": "cut"}), ("b1", "read", {"query": "row"})),
     "cut beside a whole one": (("a1", "search", {"query": "cut"}), ("a2", "search", {"query": "row"})),
-    "cut and narrowed": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "row 7"})),
+    "cut and narrowed": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "cut row 7"})),
     "cut and repeated": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "cut"})),
     "a page": (("a1", "search", {"query": "page"}),),
     "all pages": (("a1", "search", {"query": "page"}), ("b1", "search", {"query": "page", "cursor": "last"})),
@@ -51,6 +51,7 @@ TASKS: dict[str, tuple[tuple[str, str, Mapping[str, str]], ...]] = {
         ("b1", "read", {"query": "cursor-of-page-2"}),
     ),
     "not the last page": (("a1", "search", {"query": "elsewhere"}), ("b1", "read", {"query": "row"})),
+    "cut and another question": (("a1", "search", {"query": "cut"}), ("b1", "search", {"query": "row"})),
 }
 
 

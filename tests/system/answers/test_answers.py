@@ -114,6 +114,7 @@ def test_an_answer_that_is_built_on_a_fragment_is_counted(forks: Forks, stack: s
         "all pages": {},
         "the last page by another tool": {},
         "not the last page": {"search page": 1},
+        "cut and another question": {"search cut_json": 1},
     }
     assert runs["cut"]["events"] == [_event("a11" if knows_ids else None, "cut_json", CUT_BYTES)]
     assert not knows_ids or runs["cut and repeated"]["events"] == [_event("b15", "cut_json", CUT_BYTES)]
@@ -163,7 +164,7 @@ def test_the_call_of_an_output_tool_is_an_answer(forks: Forks, agent: str) -> No
     name = _OUTPUT_TOOLS[agent]
     counted = {"said": "done", "counted": {"search cut_json": 1}}
     assert _structured(forks, name, agent, "cut") == counted
-    assert _structured(forks, name, agent, "cut", "row 7") == {**counted, "counted": {}}
+    assert _structured(forks, name, agent, "cut", "cut row 7") == {**counted, "counted": {}}
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,10 @@ def test_the_last_call_is_an_answer_where_a_call_is_required(forks: Forks, agent
     """The name of the last tool is that of no framework's output tool."""
     counted = {"said": "done", "counted": {"search cut_json": 1}}
     assert _structured(forks, name, agent, "cut", last="Answer", server=server) == counted
-    assert _structured(forks, name, agent, "cut", "row 7", last="Answer", server=server) == {**counted, "counted": {}}
+    assert _structured(forks, name, agent, "cut", "cut row 7", last="Answer", server=server) == {
+        **counted,
+        "counted": {},
+    }
 
 
 def test_a_call_that_waits_for_an_approval_is_no_answer(forks: Forks) -> None:

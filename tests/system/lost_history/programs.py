@@ -31,7 +31,7 @@ SHAPES: dict[str, tuple[str | None, list[str]]] = {
     "context only": (None, [CONTEXT]),
     "another user text": ("Be kind.", [CONTEXT, "And which file is the smallest of them all, and why?"]),
     "user text only": (None, ["And which file is the smallest of them all, and why?"]),
-    "a sub-agent": ("You look for files.", ["Find the largest file."]),
+    "slots and another question": ("You look for files.", ["Find the largest file."]),
 }
 TOOL = "list_files"
 SCHEMA = {"type": "object", "properties": {}}

@@ -230,7 +230,9 @@ def test_turns_in_one_prompt_have_a_stable_prefix(told: Callable[..., Json]) -> 
         """
         with agent_otel.execution("run"):
             send(system("s" * 100), user("u" * 100))
-            send(system("s" * 100), user("u" * 300))
+            with agent_otel.tool_call("search", {}) as call:
+                text = call.result("three lamps in the store of Berlin")
+            send(system("s" * 100), user("u" * 266 + text))
         """
     )
     (metric,) = (m for m in report["metrics"] if m["name"] == "agent_otel.model.request.stable_prefix")
