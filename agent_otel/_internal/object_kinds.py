@@ -300,9 +300,10 @@ def fields(value: Any) -> dict[str, Any]:
         alive, shape = _known.get(id(cls), _UNKNOWN)
         if alive() is not cls:
             shape = shape_of(cls)
-        if shape.kind is not RECORD or shape.namespace is None:
+        if shape.kind is not RECORD:
             return {}
-        found = shape.namespace(value)
+        # An object with slots has its fields in no dictionary.
+        found = (shape.namespace and shape.namespace(value)) or shape.read(value)
     # A dictionary whose keys are all texts refers to its values only.
     if type(found) is dict and len(get_referents(found)) == len(found):
         return found

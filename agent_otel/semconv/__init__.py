@@ -98,9 +98,9 @@ RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check 
 RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int", "on `tool_result_truncated`",
     "UTF-8 bytes of the result's text in the request to the model")
 HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only when true, on the span around the request",
-    "the request has none of the earlier turns' messages")
+    "the request, and none before it, has a passage of the latest results of tools")
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
-    "when the history is lost and tools ran",
+    "when the history is lost",
     "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
 _CHANGE = "on the event `tool_schema_changed`"
 PROPERTIES_ADDED: Final = _attribute("agent_otel.tool.properties_added", "string[]", _CHANGE, "new properties")
@@ -330,7 +330,7 @@ PREFIX_CHANGES: Final = _counter("agent_otel.model.prefix.changes", "{request}",
     "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt cache serves "
     "what follows it.")
 HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (AGENT_NAME,),
-    "Requests from the second turn on that have none of the earlier turns' messages.")
+    "Requests that lack the latest results of tools, which no earlier request had either.")
 HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (AGENT_NAME,),
     "Requests that hold the same message or tool result twice.")
 HISTORY_DROPPED: Final = _counter("agent_otel.model.history.dropped", "By", (AGENT_NAME,),

@@ -153,7 +153,7 @@ def _owners(chain: Any) -> Iterator[Any]:
 def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
     """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value.
 
-    With ``is_error_raised`` an error status means that an exception was converted.
+    The other channels that a Command updates are no text for the model. With ``is_error_raised`` an error status means that an exception was converted.
     """
     if type(output) is str:
         return ToolResult(output)
@@ -163,10 +163,14 @@ def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
         known = fields(message)
     else:
         return ToolResult(output)
+    artifact = known.get("artifact")
+    if is_named(output, "Command"):
+        channels = fields(fields(output).get("update"))
+        artifact = {name: value for name, value in channels.items() if name != "messages"} or artifact
     status = known.get("status")
     if (status if type(status) is str else text(status)) != "error":
-        return ToolResult(known.get("content"), known.get("artifact"))
-    return ToolResult(known.get("content"), known.get("artifact"), TOOL_ERROR, raised=is_error_raised)
+        return ToolResult(known.get("content"), artifact)
+    return ToolResult(known.get("content"), artifact, TOOL_ERROR, raised=is_error_raised)
 
 
 def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
