@@ -9,7 +9,8 @@ from typing import Any, NoReturn
 
 from agent_otel.measure.arguments_hash import arguments
 from agent_otel.measure.breakdown.report import breakdown_text
-from agent_otel.measure.preview import clean, ends, preview
+from agent_otel.measure.preview import clean, preview
+from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.measure.size import json_size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
@@ -40,7 +41,9 @@ def measure_text(text: str) -> None:
     assert size(text) == (len(encoded), True)
     assert len(preview(text, _PREVIEW_BYTES).encode()) <= _PREVIEW_BYTES
     clean(text).encode("utf-8")  # raises for what no exporter can encode
-    ends(text, _PREVIEW_BYTES)
+    known = prints(text)
+    assert known is None or known.is_quoted(hashes_in([text]))
+    assert known is None or known.find(text) is not None
     cut = find_cut(text)
     assert find_cut(text, len(encoded)) == cut or cut is None or cut.reason == "suspected"
     assert not has_shrunk(len(encoded), len(encoded), text)
