@@ -133,7 +133,9 @@ def _record(cls: type) -> Shape:
 
     def read(value: Any) -> dict[str, Any]:
         own = namespace(value) if namespace is not None else {}
-        found = {**own, **_slot_values(value, slots)}
+        # A slot may never have been assigned.
+        assigned = {name: each for name, get in slots.items() if (each := _slot(get, value)) is not _UNSET}
+        found = {**own, **assigned}
         if fields is not None:
             found = {name: found[name] for name in fields if name in found}
         if extra is not None:
@@ -175,11 +177,6 @@ def _slots(cls: type) -> dict[str, Callable[[Any], Any]]:
         for name, member in members_of(owner).items()
         if type(member) is MemberDescriptorType and not name.startswith("__")
     }
-
-
-def _slot_values(value: Any, slots: dict[str, Callable[[Any], Any]]) -> dict[str, Any]:
-    found = ((name, _slot(get, value)) for name, get in slots.items())
-    return {name: each for name, each in found if each is not _UNSET}
 
 
 def _slot(get: Callable[[Any], Any], value: Any) -> Any:
@@ -239,10 +236,6 @@ def _pieces(take: Callable[[Any, slice], Any], length: Callable[[Any], int]) -> 
     return lambda value: (bytes(take(value, slice(start, start + _PIECE))) for start in range(0, length(value), _PIECE))
 
 
-def _view_pieces(value: memoryview) -> Iterator[bytes]:
-    return iter((value.tobytes(),))
-
-
 def _itself(value: Any) -> Any:
     return value
 
@@ -269,7 +262,7 @@ _BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
     (type({}.items()), Shape(ARRAY, iter, len)),
     (bytes, Shape(BINARY, _pieces(bytes.__getitem__, bytes.__len__), bytes.__len__)),
     (bytearray, Shape(BINARY, _pieces(bytearray.__getitem__, bytearray.__len__), bytearray.__len__)),
-    (memoryview, Shape(BINARY, _view_pieces, memoryview.nbytes.__get__)),
+    (memoryview, Shape(BINARY, lambda value: iter((value.tobytes(),)), memoryview.nbytes.__get__)),
     (Enum, Shape(VALUE, _enum_value)),
     (datetime, Shape(LABEL, _iso)),
     (date, Shape(LABEL, date.isoformat)),
