@@ -66,26 +66,24 @@ def page(found: Explanation) -> str:
     Raises:
         ImportError: Plotly is not installed.
     """
-    from plotly.offline import get_plotlyjs  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
+    from plotly import graph_objects, offline  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
 
     turns = f", {len(found.turns):,} turns" if found.turns else ""
     summary = f"{found.kind}{turns}. All sizes are bytes."
     parts = [f"<p>{html.escape(summary)}</p>", *(f"<p>{html.escape(note)}</p>" for note in found.notes)]
-    parts.append(f"<script>{get_plotlyjs()}</script>")
+    parts.append(f"<script>{offline.get_plotlyjs()}</script>")
     if found.turns:
         parts += ["<h2>Turn by turn</h2>", "<p>Select a turn to see its parts; select it again to go back.</p>"]
-        parts.append(_icicle(of_turns(found), "turns"))
+        parts.append(_icicle(graph_objects, of_turns(found), "turns"))
     if len(found.sizes) > 1:
         parts += ["<h2>Growth</h2>", "<p>Bytes of the payload after each turn, and the nearest caps.</p>"]
-        parts.append(_growth(found))
-    parts += ["<h2>By path</h2>", _icicle(of_paths(found), "paths"), *_tables(found)]
+        parts.append(_growth(graph_objects, found))
+    parts += ["<h2>By path</h2>", _icicle(graph_objects, of_paths(found), "paths"), *_tables(found)]
     made = _PAGE.format(title=html.escape(f"{found.name}: {found.payload_bytes:,} bytes"), body="\n".join(parts))
     return made.encode("utf-8", "replace").decode()  # half a character in a name is no UTF-8
 
 
-def _icicle(flames: Flames, name: str) -> str:
-    from plotly import graph_objects  # type: ignore[import-untyped,unused-ignore]  # noqa: PLC0415 - an extra
-
+def _icicle(graph_objects: Any, flames: Flames, name: str) -> str:
     trace = graph_objects.Icicle(
         ids=flames.ids,
         labels=flames.labels,
@@ -103,9 +101,7 @@ def _icicle(flames: Flames, name: str) -> str:
     return _figure(graph_objects.Figure(trace), name, 420)
 
 
-def _growth(found: Explanation) -> str:
-    from plotly import graph_objects  # noqa: PLC0415 - an extra
-
+def _growth(graph_objects: Any, found: Explanation) -> str:
     largest = max(found.sizes)
     steps = list(range(1, len(found.sizes) + 1))
     figure = graph_objects.Figure(

@@ -198,12 +198,10 @@ class AgentRun:
     def payload_bytes(self) -> dict[tuple[str, str, str, str], list[int]]:
         """Bytes of the payloads in their order, by runtime, workflow, activity and direction."""
         found: dict[tuple[str, str, str, str], list[int]] = {}
-        for reading in self._sink.of(semconv.PAYLOAD_SIZE):
-            runtime, workflow, activity, direction = reading.labels
+        for reading in [*self._sink.of(semconv.PAYLOAD_SIZE), *self._sink.of(semconv.HISTORY_SIZE)]:
+            # A history has no activity and no direction among its labels.
+            runtime, workflow, activity, direction = (*reading.labels, "", semconv.HISTORY)[:4]
             found.setdefault((runtime, workflow, activity, direction), []).append(int(reading.value))
-        for reading in self._sink.of(semconv.HISTORY_SIZE):
-            runtime, workflow = reading.labels
-            found.setdefault((runtime, workflow, "", semconv.HISTORY), []).append(int(reading.value))
         return found
 
     def assert_no_cuts(self, tool: str | None = None) -> None:
