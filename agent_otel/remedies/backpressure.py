@@ -216,14 +216,8 @@ class Backpressure:
         self.budget.reset()
         self.pauses.reset()
 
-    def before_call(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> None:
+    async def before_call(self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool) -> None:
         """Wait before a tool call, as long as the next model request of its execution would have to."""
-        run_now(self.abefore_call(call, enclosing, blocks=True))
-
-    async def abefore_call(
-        self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
-    ) -> None:
-        """Do the same as `before_call` without blocking the event loop."""
         last = None if call.state is None else (call.state.last_requests or {}).get(enclosing is not None)
         tokens, model = (0, None) if last is None else (last.tokens, last.model)
 
@@ -498,18 +492,12 @@ class CallQueue:
         #: The threads that wait for a slot.
         self._blocked: WeakSet[threading.Thread] = WeakSet()
 
-    def take(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-        """Return a slot; block the thread until there is one.
+    async def take(self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool) -> Slot | None:
+        """Return a slot, when there is one; ``blocks`` blocks the thread.
 
-        Return None in the thread of an event loop, which must not block, and where all threads of a pool wait: there
-        the call runs at once.
+        Return None, and let the call run at once, in the thread of an event loop, which must not block, where all
+        threads of a pool wait, and under another event loop than asyncio's.
         """
-        return run_now(self.atake(call, enclosing, blocks=True))
-
-    async def atake(
-        self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
-    ) -> Slot | None:
-        """Return a slot; None where another event loop than asyncio's runs the call, which then runs at once."""
         waiter = self._of(call, enclosing).ask()
         if not waiter.done() and is_in_asyncio() == blocks and waiter.cancel():
             return None

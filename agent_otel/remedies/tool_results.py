@@ -182,10 +182,10 @@ class Remedies:
     ) -> Slot | None:
         """Do the same as `take_turn` without blocking the event loop."""
         if self._backpressure is not None:
-            await self._backpressure.abefore_call(record, enclosing, blocks=blocks)
+            await self._backpressure.before_call(record, enclosing, blocks=blocks)
         if self._queue is None or record.execution is None:
             return None
-        return await self._queue.atake(record, enclosing, blocks=blocks)
+        return await self._queue.take(record, enclosing, blocks=blocks)
 
     def skipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
         """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.

@@ -105,12 +105,6 @@ _Answer = tuple[int, dict[str, str], bytes]
 _NOT_FOUND: _Answer = (404, {"content-type": "text/plain"}, b"not found")
 
 
-def path(place: Place) -> str:
-    """Return the path of a result below the application's mount point."""
-    execution, node, call = (quote(part, safe="", errors="surrogatepass") for part in place)
-    return f"/executions/{execution}/tool-results/{node}/{call}"
-
-
 def _place(scope: Scope) -> Place | None:
     """Parse the path in its percent-encoded form: a decoded slash in an id looks like a separator."""
     raw = scope.get("raw_path") or quote(scope["path"]).encode()

@@ -97,12 +97,8 @@ class ClaimReader:
             return await self._ask("get", lambda: self._whole(what, caller), blocks=blocks)
         return await self._ask("range", lambda: self._part(what, caller, start or 0, end), blocks=blocks)
 
-    def head(self, what: What, *, caller: Caller = None) -> Header:
-        """Return the header of a result."""
-        return run_now(self.ahead(what, caller=caller, blocks=True))
-
     async def ahead(self, what: What, *, caller: Caller = None, blocks: bool = False) -> Header:
-        """Return the header of a result."""
+        """Return the header of a result; ``blocks`` blocks the thread."""
         return await self._ask("head", lambda: self._sealed_header(what, caller)[1], blocks=blocks)
 
     def delete(self, what: What, *, caller: Caller = None) -> None:

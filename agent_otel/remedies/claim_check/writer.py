@@ -105,7 +105,6 @@ class _Write:
 
     content: Content | bytes | str
     origin: Origin
-    content_type: str | None
     is_distinct: bool
     #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
     breaker: Breaker | None = None
@@ -199,23 +198,15 @@ class ClaimWriter:
         self._keys = _KeysInUse()
         fork.after_fork(self._late.clear)
 
-    def put(
-        self, data: Content | bytes | str, origin: Origin, *, content_type: str | None = None, distinct: bool = False
-    ) -> Stored | NotStored:
+    def put(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
         """Store a result; it waits for the budget at most and never raises.
 
         ``distinct`` adds a digest of the result to the origin's node, for origins that several results share.
         """
-        return run_now(self.aput(data, origin, content_type=content_type, distinct=distinct, blocks=True))
+        return run_now(self.aput(data, origin, distinct=distinct, blocks=True))
 
     async def aput(
-        self,
-        data: Content | bytes | str,
-        origin: Origin,
-        *,
-        content_type: str | None = None,
-        distinct: bool = False,
-        blocks: bool = False,
+        self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False, blocks: bool = False
     ) -> Stored | NotStored:
         """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         started = time.perf_counter()
@@ -223,7 +214,7 @@ class ClaimWriter:
             refused = self._refused(data, origin)
             if refused is not None:
                 return self._reported(NotStored(refused), started)
-            write = _Write(data, origin, content_type, distinct)
+            write = _Write(data, origin, distinct)
             writing = self._workers.submit(lambda: self._write(write))
             has_waited = False
             try:
@@ -266,7 +257,7 @@ class ClaimWriter:
         sealed = self._claims.sealed(
             raw.data,
             self._claims.apart(origin),
-            content_type=write.content_type or raw.content_type,
+            content_type=raw.content_type,
             encoding=None if raw.text is None else "utf-8",
             ttl=self._ttl,
         )

@@ -15,6 +15,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import agent_otel
 from agent_otel import semconv
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core.execution_state import LastRequest, Tokens, Totals
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import (
@@ -263,10 +264,10 @@ def test_a_tool_call_waits_for_the_tokens_of_the_next_request(clock: Clock) -> N
     acting = Backpressure(600, clock)  # 10 a second
     acting.budget.take(550)
     call = call_of(out, LastRequest(150, 600, "scripted"))
-    acting.before_call(call, None)
+    run_now(acting.before_call(call, None, blocks=True))
     assert waits() == {"tokens": (1, 10.0)}
     assert (call.waited, clock.now) == (("tokens", 10.0), 110.0)
-    acting.before_call(call, None)
+    run_now(acting.before_call(call, None, blocks=True))
     assert waits() == {"tokens": (1, 10.0)}
 
 
@@ -274,10 +275,10 @@ def test_a_tool_call_waits_for_the_pause_of_its_model_only(clock: Clock) -> None
     out, waits = readings()
     acting = Backpressure(600, clock)
     acting.pauses.refused("other", Refusal(100.0))
-    acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None)
+    run_now(acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None, blocks=True))
     assert waits() == {}
     acting.pauses.refused("scripted", Refusal(7.0))
-    acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None)
+    run_now(acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None, blocks=True))
     assert waits() == {"rate_limit": (1, 7.0)}
 
 
@@ -286,7 +287,7 @@ def test_a_pause_that_grows_during_a_wait_is_waited_for(clock: Clock) -> None:
     acting = Backpressure(600, clock)
     acting.pauses.refused("scripted", Refusal(7.0))
     clock.meanwhile = lambda: acting.pauses.refused("scripted", Refusal(20.0))
-    acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None)
+    run_now(acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None, blocks=True))
     assert waits() == {"rate_limit": (1, 20.0)}
     assert clock.slept == [7.0, 13.0]
 
@@ -297,7 +298,7 @@ def test_a_sync_call_in_the_thread_of_an_event_loop_goes_on_at_once() -> None:
     acting.budget.take(1_000_000)
 
     async def main() -> None:
-        acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None)
+        run_now(acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None, blocks=True))
 
     asyncio.run(main())
     assert waits() == {}
@@ -309,7 +310,9 @@ def test_the_event_loop_goes_on_while_a_call_waits_and_a_cancelled_one_leaves() 
     acting.budget.take(1_000_000)
 
     async def main() -> None:
-        waiting = asyncio.ensure_future(acting.abefore_call(call_of(out, LastRequest(1, 4, "scripted")), None))
+        waiting = asyncio.ensure_future(
+            acting.before_call(call_of(out, LastRequest(1, 4, "scripted")), None, blocks=False)
+        )
         await asyncio.sleep(0.01)  # another task runs meanwhile
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):

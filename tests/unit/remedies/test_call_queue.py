@@ -15,6 +15,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 import agent_otel
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import handler
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import Invocation, ToolCall, ToolReader, ToolResult
@@ -226,7 +227,7 @@ def test_a_call_that_has_ended_makes_room_although_something_keeps_it() -> None:
 
 def test_a_slot_that_nothing_keeps_is_free_again() -> None:
     queue, call = CallQueue(1), made(InMemoryMetricReader(), "queue-dropped")
-    slots, taken = queue._of(call, None), queue.take(call, None)
+    slots, taken = queue._of(call, None), run_now(queue.take(call, None, blocks=True))
     waiter = slots.ask()
     assert (taken is None, waiter.done()) == (False, False)
     del taken
@@ -267,10 +268,10 @@ def test_the_time_of_a_wait_is_measured_and_is_not_the_tools() -> None:
     reader, queue = InMemoryMetricReader(), CallQueue(1)
     first, second = made(InMemoryMetricReader(), "queue-measured"), made(reader, "queue-measured")
     started = second.started
-    slot = queue.take(first, None)
+    slot = run_now(queue.take(first, None, blocks=True))
     assert slot is not None
     threading.Timer(0.05, slot.release).start()
-    assert queue.take(second, None) is not None
+    assert run_now(queue.take(second, None, blocks=True)) is not None
     [metric] = [
         each
         for resource in reader.get_metrics_data().resource_metrics  # type: ignore[union-attr]
@@ -287,7 +288,7 @@ def test_many_threads_and_cancelled_coroutines_leave_all_slots_free() -> None:
     queue, running, call = CallQueue(3), Running(), made(InMemoryMetricReader(), "queue-many")
 
     def block(_: int) -> None:
-        slot = queue.take(call, None)
+        slot = run_now(queue.take(call, None, blocks=True))
         with running:
             time.sleep(0.0005)
         assert slot is not None
@@ -295,7 +296,7 @@ def test_many_threads_and_cancelled_coroutines_leave_all_slots_free() -> None:
 
     async def main() -> None:
         async def wait(number: int) -> None:
-            slot = await queue.atake(call, None)
+            slot = await queue.take(call, None, blocks=False)
             with running:
                 await asyncio.sleep(0.0005 * (number % 3))
             assert slot is not None

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_otel.remedies.claim_check.envelope import Claims, Origin
-from agent_otel.remedies.claim_check.http_app import ResultsApp, path
+from agent_otel.remedies.claim_check.http_app import ResultsApp
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
@@ -56,6 +56,12 @@ def _authorize(scope: Mapping[str, Any], execution: str) -> str | None:
     return OWNERS.get((user, execution))
 
 
+def path(place: Place) -> str:
+    """Return the path of a result below the application's mount point."""
+    execution, node, call = (quote(part, safe="", errors="surrogatepass") for part in place)
+    return f"/executions/{execution}/tool-results/{node}/{call}"
+
+
 class Site:
     """A store with a result, and the application in front of it."""
 
@@ -69,7 +75,12 @@ class Site:
     ) -> None:
         """Store a result."""
         origin = Origin(owner, place.execution, place.node, "search", place.call)
-        assert isinstance(ClaimWriter(self.claims, budget=60).put(data, origin, content_type=content_type), Stored)
+        if content_type is None:
+            assert isinstance(ClaimWriter(self.claims, budget=60).put(data, origin), Stored)
+            return
+        raw = data.encode() if isinstance(data, str) else data
+        sealed = self.claims.sealed(raw, origin, content_type=content_type, ttl=60)
+        self.claims.store.put(sealed.reference.key, sealed.data, 60)
 
     def ask(
         self, path: str = PATH, method: str = "GET", user: str = "alice", root_path: str = "", **headers: str
