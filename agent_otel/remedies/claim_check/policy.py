@@ -22,7 +22,7 @@ from agent_otel.core.result_budget import room_of
 from agent_otel.core.types import Claim, Remedied, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
-from agent_otel.remedies.claim_check.reader import ClaimReader
+from agent_otel.remedies.claim_check.reader import ClaimReader, ResultsApp
 from agent_otel.remedies.claim_check.serialization import Content, correct, head, off_the_loop, read_size, refine
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
@@ -30,8 +30,7 @@ from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Store
 if TYPE_CHECKING:
     from agent_otel.core.result_budget import Room
     from agent_otel.core.tool_invocation import ToolInvocation
-    from agent_otel.remedies.claim_check.http_app import Authorize, ResultsApp
-    from agent_otel.remedies.claim_check.reader import Resolved
+    from agent_otel.remedies.claim_check.reader import Authorize, Resolved
     from agent_otel.remedies.claim_check.stores import ClaimStore
     from agent_otel.settings import Settings
 
@@ -321,9 +320,7 @@ async def adelete(ref: str, *, caller: str | None = None) -> None:
 def results_app(authorize: Authorize) -> ResultsApp:
     """Return an ASGI application that serves stored results to authorised callers; mount it at any path.
 
-    ``authorize(scope, execution)`` returns on the server the owner for whom the caller may read; see `http_app`. Raises
-    StoreError while ``AGENT_OTEL_CLAIM_CHECK`` names no store.
+    ``authorize(scope, execution)`` returns on the server the owner for whom the caller may read. Raises StoreError
+    while ``AGENT_OTEL_CLAIM_CHECK`` names no store.
     """
-    from agent_otel.remedies.claim_check.http_app import ResultsApp  # noqa: PLC0415 - where results are served, only
-
     return ResultsApp(reader(), authorize)

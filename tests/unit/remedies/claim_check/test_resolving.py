@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import agent_otel
-from agent_otel._internal.daemon_pool import Workers
+from agent_otel._internal.daemon_pool import Workers, run_now
 from agent_otel.core import execution_context
 from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place, Resolved
@@ -63,7 +63,8 @@ class Asking:
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if self._way == "blocking":
-            return getattr(self._reader, name)  # type: ignore[no-any-return]
+            asked = getattr(self._reader, f"a{name}")
+            return lambda *args, **named: run_now(asked(*args, **named, blocks=True))
         return lambda *args, **named: asyncio.run(getattr(self._reader, f"a{name}")(*args, **named))
 
 

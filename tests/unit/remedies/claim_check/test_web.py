@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_otel.remedies.claim_check.envelope import Claims, Origin
-from agent_otel.remedies.claim_check.http_app import ResultsApp
-from agent_otel.remedies.claim_check.reader import ClaimReader, Place
+from agent_otel.remedies.claim_check.reader import ClaimReader, Place, ResultsApp
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored
 from tests.rows import each_row
