@@ -266,9 +266,10 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
+    except errors.ours(StoreError, ValueError) as error:
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{error}")
     except errors.ours(Exception) as error:
-        reason = str(error) if isinstance(error, StoreError | ValueError) else errors.described(error)
-        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{reason}")
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{errors.described(error)}")
     return None
 
 
