@@ -262,16 +262,15 @@ def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestP
 
     It has the tool and the arguments of the request's call with this id, else passages of the result.
     """
-    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
     call_id = parts[at].call_id
-    if not waiting or call_id is None:
+    if call_id is None:
         return None
-    asked_at = model_calls.asked_at(parts, at)
-    asked = None if asked_at is None else parts[asked_at]
-    digest = "" if asked is None else digest_arguments(asked.value, out.args_key).digest
-    name = None if asked is None else asked.name
-    claimed = next((noted for noted in waiting if noted.tool == name and noted.digest == digest), None)
-    if claimed is None:
+    claimed, asked_at = None, model_calls.asked_at(parts, at)
+    if asked_at is not None:
+        asked = parts[asked_at]
+        claimed = executions.claimed(execution, asked.name, digest_arguments(asked.value, out.args_key).digest)
+    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0 and noted.prints is not None]
+    if claimed is None and waiting:
         hashes = hashes_in(texts(parts[at].value))
         quoted = (noted for noted in waiting if noted.prints is not None and noted.prints.is_quoted(hashes))
         claimed = next(quoted, None)

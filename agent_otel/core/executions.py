@@ -71,7 +71,7 @@ class Executions:
         self._executions: OrderedDict[str, ExecutionState] = OrderedDict()
         self._entries = 0
         self._small: OrderedDict[tuple[str, PayloadKind], tuple[int, ...]] = OrderedDict()
-        self._unowned: OrderedDict[str, SeenCall | None] = OrderedDict()
+        self._unowned: OrderedDict[str | tuple[str | None, str], SeenCall | None] = OrderedDict()
         #: True when a model got a part of a result in this process; until then no request is searched for fragments.
         self.has_fragments = False
 
@@ -156,8 +156,8 @@ class Executions:
             call.fragment = fragment
             self.has_fragments = True
 
-    def produced_by_nobody(self, tool: str, result_bytes: int, call_id: str) -> SeenCall | None:
-        """Record a result that has no execution id; `answered` finds it by call id only.
+    def produced_by_nobody(self, tool: str, digest: str, result_bytes: int, call_id: str | None) -> SeenCall | None:
+        """Record a result that has no execution id; `answered` finds it by call id, `claimed` by tool and arguments.
 
         Return None for an id that occurred before: several runs may use the same call ids.
         """
@@ -165,8 +165,15 @@ class Executions:
             noted = None if call_id in self._unowned else new_call(tool)
             if noted is not None:
                 noted.produced = result_bytes
-            self._keep(call_id, noted)
+            self._keep(call_id or (tool, digest), noted)
             return noted
+
+    def claimed(self, execution: ExecutionState, tool: str | None, digest: str) -> SeenCall | None:
+        """Return the call without an id, of the execution or of none, that has this tool and these arguments."""
+        for call in execution.unnamed or ():
+            if call.delivered < 0 and call.tool == tool and call.digest == digest:
+                return call
+        return self._unowned.pop((tool, digest), None)
 
     def shown_by_nobody(self, tool: str, call_id: str) -> SeenCall:
         """Record a call that only a model request shows, and that has no execution id; replace one with the same id."""
@@ -175,8 +182,8 @@ class Executions:
             self._keep(call_id, noted)
             return noted
 
-    def _keep(self, call_id: str, noted: SeenCall | None) -> None:
-        self._unowned[call_id] = noted
+    def _keep(self, key: str | tuple[str | None, str], noted: SeenCall | None) -> None:
+        self._unowned[key] = noted
         if len(self._unowned) > _MAX_UNOWNED:
             self._unowned.popitem(last=False)
 

@@ -78,6 +78,8 @@ class Threads:
         self._lock = threading.Lock()
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._by_first: dict[int, list[Thread]] = {}
+        #: True after the first request of a loop; until then no request claims a call that has no execution.
+        self.has_some = False
 
     def take(self, parts: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
         """Return the thread of a request that has these parts and may deliver results of this execution.
@@ -125,6 +127,7 @@ class Threads:
 
     def _add(self, thread: Thread) -> Thread:
         self._threads[thread.id] = thread
+        self.has_some = True
         alike = self._by_first.setdefault(thread.first, [])
         alike.append(thread)
         if len(alike) > _MOST_ALIKE:

@@ -184,7 +184,8 @@ class ToolInvocation(Dispatch):
         if may_be_page and (self.execution is not None or self.call.call_id is not None):
             left = further(value, self.call.arguments)
             self.invites = fragments.cursors_of(value) if left else None
-        self.prints = prints(text) if self.place is not None and text is not None else None
+        if text is not None and self.place is not None and (self.owed_to or self.call.call_id is None):
+            self.prints = prints(text)
         self.structured = None if structured is None else size(structured)
         cut = find_cut(value, result_bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
@@ -207,7 +208,7 @@ class ToolInvocation(Dispatch):
                 self.failed = handed
             return
         if self.prints is None and type(result.value) is str and self.place is not None:
-            self.prints = prints(result.value)
+            self.prints = prints(result.value) if self.owed_to or self.call.call_id is None else None
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
         if handed.bytes < given:
             known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]
@@ -365,7 +366,7 @@ def keep(call: ToolInvocation) -> None:
         totals, goes_on = None if call.run is None else call.run.totals, not call.counted
         seen = executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, goes_on=goes_on)
     else:
-        seen = None if call_id is None else executions.produced_by_nobody(call.name, call.produced.bytes, call_id)
+        seen = executions.produced_by_nobody(call.name, call.args_hash or "", call.produced.bytes, call_id)
     if seen is None:
         return
     seen.handed = -1 if call.handed is None else call.handed

@@ -31,7 +31,7 @@ from agent_otel.core.remedy_hooks import (
     take_turn,
 )
 from agent_otel.core.stage_comparison import show
-from agent_otel.core.threads import opened, parent_of
+from agent_otel.core.threads import opened, parent_of, threads
 from agent_otel.core.tool_invocation import ToolInvocation, keep, record_metrics, span_attributes, start_attributes
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED
@@ -265,7 +265,7 @@ def finish(record: ToolInvocation) -> None:
             exemplar = spans.exemplar_of(opened.span)
             opened.end()
     record_metrics(record, seconds, exemplar)
-    if record.state is not None or record.call.call_id is not None:
+    if record.state is not None or record.call.call_id is not None or (threads.has_some and record.tracing):
         keep(record)
     if record.out.settings.compact_arguments:
         completed(record)

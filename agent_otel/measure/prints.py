@@ -106,15 +106,16 @@ def prints(text: str) -> Prints | None:
     Only the ends of a long text and windows between them are read, so that 1 MB takes less than 60 microseconds.
     """
     size = len(text)
-    head, tail = (text, text) if size <= 2 * _WINDOW else (text[:_WINDOW], text[-_WINDOW:])
-    first, last = _WORDS.findall(head), _WORDS.findall(tail)
-    if head is text:
-        hashes = _sequences(first)
-        middle = hashes[_ENDS:-_ENDS]
-        chosen = hashes
-        if len(hashes) > MOST:
-            chosen = hashes[:_ENDS] + middle[:: len(middle) // (MOST - 2 * _ENDS) + 1] + hashes[-_ENDS:]
+    if size <= 2 * _WINDOW:
+        head = tail = text
+        first = last = _WORDS.findall(text)
+        chosen = [*map(hash, zip(first, first[1:], first[2:], strict=False))]
+        if len(chosen) > MOST:
+            middle = chosen[_ENDS:-_ENDS]
+            chosen = chosen[:_ENDS] + middle[:: len(middle) // (MOST - 2 * _ENDS) + 1] + chosen[-_ENDS:]
     else:
+        head, tail = text[:_WINDOW], text[-_WINDOW:]
+        first, last = _WORDS.findall(head), _WORDS.findall(tail)
         chosen = _sequences(first[:-1])[:_ENDS]  # the last word of a window may be half a word, and the first one
         step = size // (_ENDS + 1)
         for at in range(step, size - _WINDOW, step):

@@ -131,6 +131,25 @@ threads = [threading.Thread(target=converse) for _ in range(2)]
     assert counted(report, "model.history.lost") == {}
 
 
+def test_tools_in_a_pool_of_threads_are_matched_by_their_arguments(told: Callable[..., Json]) -> None:
+    """The threads have no context of the loop."""
+    report = told(
+        """
+from concurrent.futures import ThreadPoolExecutor
+with ThreadPoolExecutor(2) as pool:
+    history = [{"role": "user", "content": "Which lamp sells best?"}]
+    for _ in range(3):
+        for call in ask(history):
+            text = pool.submit(search, **json.loads(call.function.arguments)).result()
+            history.append({"role": "tool", "tool_call_id": call.id, "content": text[:1000]})
+    ask(history, "say")
+"""
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 3_000}
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 3}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
 def test_limits_hold_for_each_run(told: Callable[..., Json]) -> None:
     report = told(
         """
