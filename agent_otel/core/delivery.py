@@ -186,8 +186,8 @@ def rename(call_id: str, sent_id: str) -> None:
 
 
 def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
-    answered = (part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS)
-    return request_prefix.execution_of(request, answered)
+    answered = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
+    return request_prefix.execution_of(request, request_prefix.newest_ids(reversed(parts)) or (), answered)
 
 
 def _sized(out: Telemetry, execution: ExecutionState | None, part: RequestPart, noted: SeenCall | None) -> Sized:

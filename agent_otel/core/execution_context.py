@@ -300,26 +300,32 @@ def mcp_attributes(call: McpCall) -> dict[str, Any]:
 
 
 def resolve(
-    framework: str | None, span: Span | None, owner: Callable[[], str | None] | None = None, *, of_request: bool = False
+    framework: str | None,
+    span: Span | None,
+    owner: Callable[[], str | None] | None = None,
+    earlier: Callable[[], str | None] | None = None,
 ) -> str | None:
     """Return the key of the state that a call or a request continues; None where there is no id.
 
-    The order is: the execution that the program named, the durable runtime's, the one that made the results of a model
-    request (``owner``), the framework's thread or session, the outermost run's, the run itself, the loop of a call, the
-    trace of the current ``span``, and the ``default``. A state outlives a run in a thread: the next run continues it.
+    The order is: the execution that the program named, the durable runtime's, the one that made the newest results of a
+    model request (``owner``), the framework's thread or session, the outermost run's, the run itself, the one that made
+    ``earlier`` results, the loop of a call, the trace of the current ``span``, and the ``default``. A state outlives a
+    run in a thread: the next run continues it.
     """
     identity = explicit.get()
     if identity is not None:
         return identity.id
     found = carrier() if workflows or runtime.get() is not None else None
+    if found is None and owner is not None:
+        found = owner()
     if found is None:
         found = framework
     if found is None and outermost.get() is not None:
         run = open_run()
         found = None if run is None else run.key
-    if found is None and owner is not None:
-        found = owner()
-    if found is None and not of_request and loop.get() is not None:
+    if found is None and earlier is not None:
+        found = earlier()
+    if found is None and owner is None and loop.get() is not None:
         run = loop_here()
         found = None if run is None else run.key
     if found is None and span is not None:

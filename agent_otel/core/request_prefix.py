@@ -168,16 +168,16 @@ def find(request: ModelRequest, messages: Messages) -> Continued | None:
         known = None if more is None else joined(known, more)
     new = messages.between(prefix.messages, count)
     ids = [part.call_id for part in new if part.part == semconv.TOOL_RESULTS and part.call_id is not None]
-    if not _follows(prefix, new, ids) or _known_execution(request, chain(prefix.ids, ids)) != execution_id:
+    if not _follows(prefix, new, ids) or _known_execution(request, ids, prefix.ids) != execution_id:
         return None
     conversation.prefix = None  # another thread may send the same messages
     return Continued(execution_id, execution, conversation, prefix, known, new)
 
 
-def _known_execution(request: ModelRequest, ids: Iterable[str]) -> str | None:
+def _known_execution(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
     """Return the execution of a request, that of the loop in its context where it has none."""
     run = execution_context.loop_here()
-    return execution_of(request, ids) or (None if run is None else run.key)
+    return execution_of(request, newest, earlier) or (None if run is None else run.key)
 
 
 def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> bool:
@@ -197,25 +197,40 @@ def _is_by_name(part: RequestPart) -> bool:
     return part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None
 
 
+def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
+    """Return the ids of the results that a request delivers first, from its parts in reverse; None while unknown.
+
+    A message of the user may follow them, but none of the model.
+    """
+    found: list[str] = []
+    for part in parts:
+        if part.part == semconv.TOOL_RESULTS:
+            found += (part.call_id,) if part.call_id else ()
+        elif part.part in _OF_THE_MODEL:
+            return found
+    return found or None
+
+
 def _last_ids(messages: Messages) -> list[str]:
-    """Return the ids of the last results."""
+    """Return the ids of the results that a request delivers first."""
     count = len(messages.items)
     for end in range(count, max(count - _MOST_TAIL, 0), -1):
-        parts = messages.between(end - 1, end)
-        found = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
-        if found:
+        found = newest_ids(reversed(messages.between(end - 1, end)))
+        if found is not None:
             return found
     return []
 
 
-def execution_of(request: ModelRequest, ids: Iterable[str]) -> str | None:
-    """Return the execution of a request with results of these ids, the newest last."""
-
-    def owner() -> str | None:
-        run = None if request.execution else execution_context.outermost.get()
-        return executions.owner(ids, request.execution if run is None else run.key)
-
-    return execution_context.resolve(request.execution, None, owner, of_request=True)
+def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
+    """Return the execution of a request with results of these ids."""
+    run = None if request.execution else execution_context.outermost.get()
+    likely = request.execution if run is None else run.key
+    return execution_context.resolve(
+        request.execution,
+        None,
+        lambda: executions.owner(newest, likely),
+        lambda: executions.owner(earlier, likely),
+    )
 
 
 def keep(  # noqa: PLR0913, PLR0917 - the readings of one request

@@ -25,6 +25,8 @@ _MOST_HEADS: Final = 16  # places that may be the beginning
 _GROWN: Final = 1.25  # length of a text where it is quoted with escapes, compared with the text
 _LONG: Final = 16  # characters of a word that is a passage by itself
 _WINDOW: Final = 512  # characters at each end of a long text that are read
+LONGEST_WHOLE: Final = 2 * _WINDOW
+"""Characters up to which all of a text is read."""
 _BETWEEN: Final = 96  # characters of each window between them
 _SEARCHED: Final = 1 << 18  # characters of a text in which passages are searched
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -106,7 +108,7 @@ def prints(text: str) -> Prints | None:
     Only the ends of a long text and windows between them are read, so that 1 MB takes less than 60 microseconds.
     """
     size = len(text)
-    if size <= 2 * _WINDOW:
+    if size <= LONGEST_WHOLE:
         head = tail = text
         first = last = _WORDS.findall(text)
         chosen = [*map(hash, zip(first, first[1:], first[2:], strict=False))]

@@ -75,7 +75,7 @@ def test_what_was_cut_is_told_and_nothing_else(forks: Forks, name: str) -> None:
     assert (honest["cut"], honest["children"]) == ([], [])
     assert (honest["suspected"], honest["whole"]) == (SUSPECTED, content.CALLS - len(SUSPECTED))
     assert alarms(honest) == counted_as_suspected(SUSPECTED)
-    assert answers(honest) <= pages_of_the_last_turn(name)  # tests/system/answers has the stacks whose answers are read
+    assert answers(honest) <= pages(name)  # tests/system/answers has the stacks whose answers are read
     assert honest["counted"]["tool.result.delivered"] >= 0.95 * honest["counted"]["tool.result.size"]
 
     planted = {number: kind for number, kind in cuts.PLANTED.items() if kind in loops.LOOPS[name].kinds}
@@ -121,16 +121,15 @@ def answers(run: Json) -> Counter[str]:
     return Counter({key: count for key, count in run["counted"].items() if key.startswith("answers.incomplete")})
 
 
-def pages_of_the_last_turn(name: str) -> Counter[str]:
-    """Return what is counted of results that name a further page, which no call follows before the answer.
+def pages(name: str) -> Counter[str]:
+    """Return what is counted of results that name a further page: no call asks for it, each has another number.
 
     An answer with the tool ``final_answer`` is none of the model's own.
     """
     if name == "smolagents":
         return Counter()
-    last = range(content.CALLS - loops.CALLS_A_TURN, content.CALLS)
-    pages = [number for number in last if is_page(content.produce(name, number))]
-    return Counter(f"answers.incomplete {tool(number)} page" for number in pages)
+    found = [number for number in range(content.CALLS) if is_page(content.produce(name, number))]
+    return Counter(f"answers.incomplete {tool(number)} page" for number in found)
 
 
 def counted_as_suspected(numbers: list[int]) -> Counter[str]:
