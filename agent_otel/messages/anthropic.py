@@ -152,7 +152,7 @@ def _parsed(given: str) -> Any:
 
 
 def requested(content: Any) -> Iterator[RequestedCall]:
-    """Yield the calls among a message's blocks, except those of tools that the provider runs itself."""
+    """Yield the calls among a message's blocks, without calls of tools that the provider runs."""
     for place, block in enumerate(map(fields, content)):
         if block.get("type") == "tool_use":
             path: Path = ("content", place, "input")
@@ -325,7 +325,7 @@ def head(body: Mapping[str, Any]) -> list[RequestPart]:
 
 
 def parts(each: Any) -> Iterator[RequestPart]:
-    """Yield the parts of a message: results and calls, and what else is said."""
+    """Yield the parts of a message: its results, its calls, and then its texts."""
     message = fields(each)
     part, content = _ROLES.get(plain_text(message.get("role")) or "", USER), message.get("content")
     if is_text(content):

@@ -96,8 +96,8 @@ class Format(Protocol):
     #: Keys in a tool below which its name is, and the key of a tool that carries a cache point.
     named_below: ClassVar[tuple[str, ...]] = ()
     cache_point: ClassVar[str] = ""
-    #: Of a stream: the types of its first events, the type of one that begins an output item or a content block, and
-    #: the key of that one's place.
+    #: The types of a stream's first events, the type of an event that begins an output item or a content block, and the
+    #: key of an event's place.
     first_events: ClassVar[tuple[str, ...]] = ()
     begins: ClassVar[str] = ""
     place: ClassVar[str] = ""

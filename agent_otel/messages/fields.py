@@ -46,7 +46,7 @@ def text_of(content: Any) -> str:
 
 
 def _block_text(block: Mapping[str, Any]) -> str:
-    """Return the text of a block, or what a result has in place of it: Bedrock's JSON, Cohere's document."""
+    """Return the text of a block. Results may have JSON (Bedrock) or a document (Cohere) instead."""
     if "json" in block:
         return json.dumps(block["json"], ensure_ascii=False, separators=(",", ":"))
     said = fields(block.get("document")).get("data") or block.get("text")
@@ -57,7 +57,7 @@ def is_kept(body: Mapping[str, Any]) -> bool:
     """Return True where the provider keeps the conversation of a request.
 
     The request has an id of an earlier response or of a conversation (OpenAI's Responses, Google's interactions), or it
-    continues a thread at Anthropic, of which the provider also has the system prompt and the tools.
+    continues a thread at Anthropic. A thread also has the system prompt and the tools.
     """
     if any((is_text(value) or is_dict(value)) and not is_empty(value) for value in map(body.get, _EARLIER)):
         return True

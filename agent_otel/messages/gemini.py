@@ -41,7 +41,7 @@ class Gemini(Format):
     of_tools: ClassVar[tuple[str, ...]] = ("tools", "toolConfig")
 
     def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
-        """Leave out of the configuration what concerns the form of the answer, too."""
+        """Leave the form of the answer out of the configuration, too."""
         made = super().asking(body, instructions, prompt)
         if "generationConfig" in body:
             made["generationConfig"] = without(fields(body["generationConfig"]), *_OF_ANSWERS)

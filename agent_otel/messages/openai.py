@@ -469,7 +469,7 @@ def items_head(body: Mapping[str, Any]) -> list[RequestPart]:
 
 
 def item_parts(each: Any) -> Iterator[RequestPart]:
-    """Yield the parts of an item: a message, a call and its result, and what else a model reads."""
+    """Yield the parts of an item. The model reads each item but a reference."""
     item = fields(each)
     kind = plain_text(given(item.get("type"), "message"))
     if kind is None:
@@ -496,7 +496,7 @@ def item_parts(each: Any) -> Iterator[RequestPart]:
 
 
 def _other_parts(kind: str, item: Mapping[str, Any]) -> Iterator[RequestPart]:
-    """Yield the part of an item that is neither a message nor a call; the model reads each but a reference."""
+    """Yield the part of an item that is neither a message nor a call."""
     if kind in {"reasoning", COMPACTION}:
         value = given(item.get("encrypted_content"), item.get("summary"))
         yield RequestPart(ASSISTANT, value, name=COMPACTION if kind == COMPACTION else None)

@@ -188,7 +188,7 @@ REQUESTS: dict[str, list[tuple[Any, Callable[[Any], tuple[Any, Json]]]]] = {
         for reader in ("request", "streamed", "astreamed")
     },
     "fireworks.request": [(_CHAT, _posted("/v1/chat/completions")), (_ANTHROPIC, _posted("/v1/messages"))],
-    "groq.request": [(_CHAT, _posted("/openai/v1/chat/completions"))],
+    "openai.groq_request": [(_CHAT, _posted("/openai/v1/chat/completions"))],
     "httpx.request": [
         (
             {"_content": b"{}"},

@@ -305,7 +305,7 @@ def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
 
 session_tool = ToolReader(
     _session_call,
-    lambda answer: result_of(answer[0]),  # the event, which stands beside what the SDK's span has of it
+    lambda answer: result_of(answer[0]),  # the event; the second value is for the SDK's span
     replace=_session_replace,
     inject=inject_into(2, "input_"),
 )

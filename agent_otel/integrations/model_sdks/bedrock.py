@@ -165,7 +165,7 @@ def _invokes(invocation: Invocation) -> bool:
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    """Reword the texts of a body, whose response cannot be answered."""
+    """Reword the texts of a body. No call in its response can be answered."""
     if not _invokes(invocation) or _request(invocation) is None:
         return
     params = invocation.arg(1, "api_params")

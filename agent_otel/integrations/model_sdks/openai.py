@@ -83,6 +83,14 @@ ENTRY = Integration(
         ),
     ),
 )
+GROQ = Integration(  # the same generator; a stream has its usage in a field of Groq's own
+    "groq",
+    distribution="groq",
+    minimum="0.13",
+    tested="1.7",
+    uncovered="embeddings, audio and batches",
+    sites=(base_client("groq", "groq_request"),),
+)
 TOGETHER = Integration(  # the same generator and chat completions
     "together",
     distribution="together",
@@ -172,6 +180,10 @@ request = ModelReader(
     exchange=exchange,
     hosted=hosted,
     passes=passes,
+)
+groq_request = request._replace(
+    usage=lambda response: usage(response) or usage(fields(response).get("x_groq")),
+    passes=lambda item: fields(item).get("x_groq") is None and passes(item),
 )
 
 # The tool runner of OpenAI's SDK, which calls registered functions in a loop over the Responses API. Produced is read

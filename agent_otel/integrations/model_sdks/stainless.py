@@ -46,11 +46,11 @@ _ASKING = (
 )
 
 
-def base_client(package: str) -> Candidate:
+def base_client(package: str, reader: str = "request") -> Candidate:
     """Return the functions of an SDK's base clients: those that send, and those about a further attempt."""
     return Candidate(
         f"{package}._base_client",
-        request="SyncAPIClient.request AsyncAPIClient.request",
+        **{reader: "SyncAPIClient.request AsyncAPIClient.request"},
         refused="BaseClient._should_retry",
         delay="BaseClient._calculate_retry_timeout",
     )

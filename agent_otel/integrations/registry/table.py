@@ -70,8 +70,6 @@ INTEGRATIONS = (
         'fireworks._base_client',)),
     Integration('google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), adapter='model_sdks.google_genai', sites=(
         'google.genai._api_client', Site('google.genai._api_client', minimum='1.36'), Site('google.genai.live', minimum='3.0'), Site('google.genai._gaos.interactions', minimum='2.34'), 'google.genai._extra_utils')),
-    Integration('groq', minimum='0.13', tested='1.7', adapter='model_sdks.groq', sites=(
-        'groq._base_client',)),
     Integration('httpx', minimum='0.27', tested='0.28, requests in the formats of OpenAI and Anthropic', setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
         'httpx._client',)),
     Integration('httpx2', minimum='2.0', tested='2.16, requests in the formats of OpenAI and Anthropic', product='httpx', setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
@@ -86,6 +84,8 @@ INTEGRATIONS = (
         'ollama._client',)),
     Integration('openai', minimum='1.40', tested='2.54 and 3.52', adapter='model_sdks.openai', sites=(
         'openai._base_client', Site('openai.resources.realtime.realtime', minimum='3.0'), Site('openai.resources.responses.responses', minimum='3.45'), Site('openai.lib.responses_tool_runner', minimum='3.45'))),
+    Integration('groq', minimum='0.13', tested='1.7', adapter='model_sdks.openai', sites=(
+        'groq._base_client',)),
     Integration('together', minimum='2.0', tested='3.1', adapter='model_sdks.openai', sites=(
         'together._base_client',)),
     Integration('xai-sdk', minimum='1.6', tested='1.6 and 1.21', adapter='model_sdks.xai', sites=(

@@ -1,4 +1,4 @@
-"""The scripted models behind Anthropic's Messages API and Bedrock, whole and streamed."""
+"""The scripted models of Anthropic's Messages API and of Bedrock, whole and streamed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class AnthropicServer(ScriptedServer):
         return {"ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": "scripted"}
 
     def messages(self, request: Json) -> list[Json]:
-        """Return a request's messages behind those of its thread."""
+        """Return the messages of a request's thread, then its own."""
         thread: Json = request.get("thread") or {}
         return [*self._kept.get(thread.get("previous_message_id", ""), ()), *messages_of(request)]
 

@@ -1,6 +1,6 @@
-"""The scripted models behind OpenAI's APIs and those with nearly the same shape: Mistral's, Cohere's and Ollama's.
+"""The scripted models of OpenAI's APIs, and of Mistral, Cohere and Ollama with nearly the same shape.
 
-What a server received is the truth that tests compare with: ``server.requests`` and `tool_results`.
+Tests compare with the requests that a server received: ``server.requests`` and `tool_results`.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def _finish_reason(reply: Reply) -> str:
 
 
 class MistralServer(ScriptedServer):
-    """A server of Mistral's chat and agents' completions and a conversation, whose answers are texts.
+    """A server of Mistral's chat and agents' completions, and of a conversation.
 
     In its streams each call comes in one piece.
     """

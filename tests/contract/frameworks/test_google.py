@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from agent_otel.testing.servers.gemini import CACHED_TOKENS, GeminiServer, GeminiServerWithIds
+from agent_otel.testing.servers.providers import CACHED_TOKENS, GeminiServer, GeminiServerWithIds
 from tests.contract.cases import (
     BROKEN,
     CANCELLED,

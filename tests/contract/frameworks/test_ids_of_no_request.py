@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import OllamaServer, ToolCall
+from agent_otel.testing.servers.providers import GeminiServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

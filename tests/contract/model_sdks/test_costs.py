@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers import anthropic, gemini
+from agent_otel.testing.servers import anthropic, providers
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import OpenAIServer
+from agent_otel.testing.servers.providers import GeminiServer
 from agent_otel.testing.servers.replies import usage
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def ask(texts):
 _CASES: list[tuple[str, str, type[Any], int, str, str]] = [
     (CHAT, "openai-agents", OpenAIServer, 0, "openai", "gpt-4o"),
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS, "anthropic", "claude-sonnet-4-5"),
-    (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS, "google", "gemini-2.5-flash"),
+    (GEMINI, "google-genai", GeminiServer, providers.CACHED_TOKENS, "google", "gemini-2.5-flash"),
     (BEDROCK, "bedrock", BedrockServer, anthropic.CACHED_TOKENS, "aws", "us.anthropic.claude-sonnet-4-5-20250929-v1:0"),
     (MISTRAL, "mistralai", OpenAIServer, 0, "mistral", "mistral-large-latest"),
     (LITELLM, "litellm", OpenAIServer, 0, "openai", "gpt-4o-mini"),
@@ -126,7 +126,7 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(  # noqa: PLR0913, P
     def reply(_: Json) -> Reply:
         return ANSWER
 
-    monkeypatch.setattr(gemini, "MODEL", "gemini-2.5-flash")
+    monkeypatch.setattr(providers, "MODEL", "gemini-2.5-flash")
     table = environment("pydantic-ai")
     folder = table.run(_FOLDER, check=True).stdout.strip()
     with server(reply) as provider_server:

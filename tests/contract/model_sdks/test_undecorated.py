@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall, call_once
+from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.forks import agents
 
 if TYPE_CHECKING:

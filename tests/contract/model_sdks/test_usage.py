@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.testing.servers import anthropic, gemini
+from agent_otel.testing.servers import anthropic, providers
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import CohereServer, OllamaServer, OpenAIServer
+from agent_otel.testing.servers.providers import GeminiServer
 from agent_otel.testing.servers.replies import usage
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ _CASES: list[tuple[str, str, type[Any], int]] = [
     (CHAT, "openai-agents", OpenAIServer, 0),
     (RESPONSES, "openai-agents", OpenAIServer, 0),
     (ANTHROPIC, "anthropic", AnthropicServer, anthropic.CACHED_TOKENS),
-    (GEMINI, "google-genai", GeminiServer, gemini.CACHED_TOKENS),
+    (GEMINI, "google-genai", GeminiServer, providers.CACHED_TOKENS),
     (BEDROCK, "bedrock", BedrockServer, anthropic.CACHED_TOKENS),
     (INVOKE, "bedrock", BedrockServer, 0),
     (OLLAMA, "ollama", OllamaServer, 0),

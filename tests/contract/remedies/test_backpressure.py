@@ -10,8 +10,8 @@ import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import CohereServer, MistralServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.providers import GeminiServer
 from agent_otel.testing.servers.replies import usage
 from agent_otel.testing.servers.scripted import RefusedError
 from tests.contract.suite import QUIET

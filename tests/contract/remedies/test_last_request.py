@@ -9,8 +9,8 @@ import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.openai import CohereServer, MistralServer, OllamaServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.contract import script
 from tests.contract.suite import QUIET
 from tests.forks import agents

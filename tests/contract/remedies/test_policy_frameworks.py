@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.gemini import GeminiServer, GeminiServerWithIds
 from agent_otel.testing.servers.openai import MistralServer, ToolCall
+from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.contract import script
 from tests.contract.remedies.test_last_request import Carrier, ran_in_fork
 from tests.contract.remedies.tools import CANARY

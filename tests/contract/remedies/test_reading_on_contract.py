@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import (
     CohereServer,
     Json,
@@ -20,6 +19,7 @@ from agent_otel.testing.servers.openai import (
     ToolCall,
     tool_results,
 )
+from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.suite import QUIET
 from tests.forks import agents
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
-from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.stores.model import decide
 from tests.contract.stores.suite import LETTERS, StoreContract
 from tests.contract.toolbox import GEMINI

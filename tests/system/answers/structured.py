@@ -141,7 +141,7 @@ def gemini(url: str) -> Any:
     from google import genai
     from google.genai import types
 
-    from agent_otel.testing.servers.gemini import MODEL
+    from agent_otel.testing.servers.providers import MODEL
 
     client = genai.Client(api_key="scripted", http_options={"base_url": url})
     declared = [types.FunctionDeclaration(name=name) for name in ("search", "Answer")]

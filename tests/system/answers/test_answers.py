@@ -36,9 +36,9 @@ _STACKS = {
     "raw_client,sync anthropic reading parsed": ("anthropic", "anthropic:AnthropicServer"),
     "raw_client,async anthropic reading streamed": ("anthropic", "anthropic:AnthropicServer"),
     "raw_client,async anthropic raw streamed": ("anthropic-0.125", "anthropic:AnthropicServer"),
-    "google_client,sync": ("google-genai", "gemini:GeminiServerWithIds"),
-    "google_client,sync stream": ("google-genai", "gemini:GeminiServerWithIds"),
-    "google_client,stream": ("google-genai", "gemini:GeminiServerWithIds"),
+    "google_client,sync": ("google-genai", "providers:GeminiServerWithIds"),
+    "google_client,sync stream": ("google-genai", "providers:GeminiServerWithIds"),
+    "google_client,stream": ("google-genai", "providers:GeminiServerWithIds"),
     "bedrock_client,sync": ("bedrock", "anthropic:BedrockServer"),
     "bedrock_client,sync stream": ("bedrock", "anthropic:BedrockServer"),
     "langchain,sync": ("langchain", "openai:OpenAIServer"),
@@ -170,7 +170,7 @@ def test_the_call_of_an_output_tool_is_an_answer(forks: Forks, agent: str) -> No
 @pytest.mark.parametrize(
     ("agent", "name", "server"),
     [
-        ("gemini", "google-genai", "gemini:GeminiServerWithIds"),
+        ("gemini", "google-genai", "providers:GeminiServerWithIds"),
         ("bedrock", "bedrock", "anthropic:BedrockServer"),
         ("mistral", "mistralai", "openai:MistralServer"),
     ],

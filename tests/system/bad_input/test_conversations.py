@@ -17,7 +17,7 @@ _SDKS = {
     "openai_responses": ("openai-agents", "openai:OpenAIServer"),
     "openai_conversation": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
-    "gemini": ("google-genai", "gemini:GeminiServer"),
+    "gemini": ("google-genai", "providers:GeminiServer"),
     "bedrock": ("bedrock", "anthropic:BedrockServer"),
 }
 #: Bytes of the results, as a model got them first: an edit is 11 bytes, and 30 lines have 11.

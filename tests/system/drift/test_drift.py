@@ -87,7 +87,7 @@ def test_agents_with_tools_of_the_same_name(forks: Forks) -> None:
         ("openai_agents", "openai-agents", _SERVER),
         ("pydantic_ai", "pydantic-ai", _SERVER),
         ("crewai", "crewai", _SERVER),
-        ("google_adk", "google-adk", "gemini:GeminiServerWithIds"),
+        ("google_adk", "google-adk", "providers:GeminiServerWithIds"),
         ("strands", "strands", _SERVER),
         ("smolagents", "smolagents", _SERVER),
         ("agno", "agno", _SERVER),

@@ -41,8 +41,8 @@ LOOPS: Final = {
     "strands": Loop("strands", "strands", kinds=(*BY_THE_TOOL, "cut by the framework"), tells_in_time=False),
     "agno": Loop("agno", "agno"),
     "smolagents": Loop("smolagents", "smolagents", kinds=(*BY_THE_TOOL, "cut for the model")),
-    "google-adk": Loop("google_adk", "google-adk", "gemini:GeminiServer", kinds=tuple(KINDS)),
-    "google-genai": Loop("google_functions", "google-genai", "gemini:GeminiServer"),
+    "google-adk": Loop("google_adk", "google-adk", "providers:GeminiServer", kinds=tuple(KINDS)),
+    "google-genai": Loop("google_functions", "google-genai", "providers:GeminiServer"),
     "anthropic": Loop("anthropic_runner", "anthropic", "anthropic:AnthropicServer", objects=False),
     "openai": Loop("by_hand", "openai-agents", kinds=(*BY_THE_TOOL, *SENT)),
 }

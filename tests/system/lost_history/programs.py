@@ -85,7 +85,7 @@ def gemini(url: str) -> Send:
     from google import genai
     from google.genai import types
 
-    from agent_otel.testing.servers.gemini import MODEL
+    from agent_otel.testing.servers.providers import MODEL
 
     client = genai.Client(api_key="scripted", http_options={"base_url": url})
     tools = [types.Tool(function_declarations=[types.FunctionDeclaration(name=TOOL)])]

@@ -18,7 +18,7 @@ _SDKS = {
     "openai_chat": ("openai-agents", "openai:OpenAIServer"),
     "openai_responses": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
-    "gemini": ("google-genai", "gemini:GeminiServer"),
+    "gemini": ("google-genai", "providers:GeminiServer"),
     "bedrock": ("bedrock", "anthropic:BedrockServer"),
     "langgraph": ("langchain", "openai:OpenAIServer"),
 }

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.gemini import GeminiServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, call_once
+from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.frameworks.test_dspy import fields
 from tests.contract.suite import QUIET
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.providers import GeminiServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
-from agent_otel.testing.servers.gemini import GeminiServer
+from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.runtimes.steps import produce
 from tests.contract.stores.model import decide
 from tests.contract.toolbox import GEMINI
