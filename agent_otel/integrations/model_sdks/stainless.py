@@ -17,7 +17,6 @@ from agent_otel.core.plain import (
     fields,
     given,
     is_dict,
-    is_empty,
     is_named,
     is_text,
     listed,
@@ -73,9 +72,8 @@ def asks(response: Any) -> bool | None:
         messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
         if not messages:
             return None
-        if all(is_empty(message.get(key)) for message in messages for key in ("tool_calls", "function_call")):
-            return False
-        return asks_for(name for message in messages for name in _names(message))
+        names = [name for message in messages for name in _names(message)]
+        return asks_for(names) if names else False
     if "output" in known:
         items = [(text(item.get("type")), text(item.get("name"))) for item in map(fields, listed(known["output"]))]
         asked = [name or kind for kind, name in items if kind in _ASKING]
@@ -93,7 +91,9 @@ def _message_asks(known: Mapping[str, Any]) -> bool | None:
 
 
 def _names(message: Mapping[str, Any]) -> Iterator[str | None]:
-    for call in (*listed(message.get("tool_calls")), {"function": message.get("function_call")}):
+    """Yield the names of calls; a field without any may be None, empty, or an SDK's object for what is not set."""
+    older = fields(message.get("function_call"))
+    for call in (*listed(message.get("tool_calls")), *([{"function": older}] if older else [])):
         asked = fields(call)
         yield text((fields(asked.get("function")) or fields(asked.get("custom"))).get("name"))
 

@@ -157,15 +157,15 @@ def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
 
 def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> None:
     ledger = Executions()
-    noted = ledger.produced_by_nobody("search", 300, "call_a")
+    noted = ledger.produced_by_nobody("search", "", 300, "call_a")
     assert noted is not None
     assert noted is ledger.answered(None, "call_a")
     ledger.began("run", "search", "a", "call_b")
     assert noted is ledger.answered(ledger.known("run"), "call_a")
-    ledger.produced_by_nobody("search", 300, "call_a")
+    ledger.produced_by_nobody("search", "", 300, "call_a")
     assert None is ledger.answered(None, "call_a"), "two runs have the same id"
     for number in range(5_000):
-        ledger.produced_by_nobody("search", 1, str(number))
+        ledger.produced_by_nobody("search", "", 1, str(number))
     assert None is ledger.answered(None, "0")
 
 
