@@ -126,7 +126,10 @@ class Visit(Controlled):
             if record.produced is None or reader.station != PRODUCED:
                 reading = reader.result(value)
                 if reading is not None:
-                    record.read(reader.station, reading)
+                    try:  # a remedy acts on what could not be measured
+                        record.read(reader.station, reading)
+                    except errors.ours(Exception):
+                        errors.report_error("tool_call.result")
                 elif self.is_outermost:
                     record.unasked = record.handed is None and not record.raised
                 return reading

@@ -129,7 +129,8 @@ def prints(text: str) -> Prints | None:
     if not chosen:
         return None
     head, tail = head.lstrip(), tail.rstrip()
-    before, after = head.find(first[0]), len(tail) - tail.rfind(last[-1]) - len(last[-1])
+    before = head.find(first[0]) if first else 0
+    after = len(tail) - tail.rfind(last[-1]) - len(last[-1]) if last else 0
     return Prints(array("q", chosen), is_of_words, size, before, after)
 
 

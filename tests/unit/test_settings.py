@@ -45,7 +45,6 @@ def test_an_empty_environment_gives_the_defaults() -> None:
         16000,
         True,
         "",
-        64,
         False,
         False,
     )

@@ -52,6 +52,8 @@ def test_where_a_text_is_quoted(quote: str, found: Found | None) -> None:
         ),
         (CHINESE, CHINESE[:200]),
         ("a" * 5_000, "aaaa" * 20),
+        ("there are three lamps" + " " * 5_000, "there are three lamps"),
+        ("-" * 5_000 + "there are three lamps", "there are three lamps"),
         (base64.b64encode(bytes(range(256)) * 40).decode(), base64.b64encode(bytes(range(256))).decode()),
     ],
 )
