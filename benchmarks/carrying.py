@@ -14,7 +14,7 @@ from benchmarks import clock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.model_tokens import SentRequest
 
 _US = 1 / 3.1  # in U, on the server where the budgets were set
 _BUDGET = 20 * _US

@@ -169,9 +169,7 @@ LARGE_FOLDERS = {
     "agent_otel.integrations.model_sdks": 15,
 }
 #: Small modules that one module imports, their neighbour.
-ALONE = {
-    "agent_otel.core.field_words",
-}
+ALONE: set[str] = set()
 #: Modules of readers that adapters of several distributions share, without an entry.
 SHARED = {
     "agent_otel.integrations.model_sdks.langchain",

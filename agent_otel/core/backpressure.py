@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import weakref
     from collections.abc import Callable
 
-    from agent_otel.core.sent_request import Reservation, SentRequest
+    from agent_otel.core.model_tokens import Reservation, SentRequest
     from agent_otel.telemetry.setup import Telemetry
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 
-from agent_otel import semconv
+from agent_otel import semconv, settings
 from agent_otel.core import (
     answers,
     execution_context,
@@ -19,17 +19,16 @@ from agent_otel.core import (
     offered_tools,
     request_history,
     request_prefix,
-    request_shares,
     tool_definitions,
 )
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, texts
+from agent_otel.core.model_tokens import SentRequest
+from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.sent_request import SentRequest
-from agent_otel.core.shares import NO_SHARES
-from agent_otel.core.stage_comparison import compare, reason, show
+from agent_otel.core.shares import HEADS, NO_SHARES, Shares, Texts
 from agent_otel.core.threads import threads
+from agent_otel.core.tool_invocation import compare, reason, show_cut
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import hashes_in
@@ -37,16 +36,20 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from opentelemetry.trace import SpanContext
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
-    from agent_otel.core.shares import Shares
     from agent_otel.core.types import RequestPart
     from agent_otel.measure.prints import Found
     from agent_otel.telemetry.setup import Telemetry
 
+_OF_TOOLS = (semconv.TOOL_RESULTS, semconv.TOOL_CALL_ARGUMENTS)
+#: Bytes from which a text that stands in a request twice is counted.
+_LARGE = 1_024
+#: Characters at the beginning, in the middle and at the end of a text by which it is recognised.
+_SAMPLE = 128
 #: Messages from which on it takes less time to recognise those of the request before than to read them.
 _LONG = 24
 #: Model requests after which a truncated result without a follow-up counts as ignored.
@@ -77,7 +80,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     for call in shown:
         model_calls.record(out, request, call, execution_id)
     undelivered, quoted, conversation, before = _history(out, request, read, sized, measured, known, new)
-    shares, again = request_shares.add(before, sized, known, new)
+    shares, again = add_shares(before, sized, known, new)
     if conversation is not None:
         conversation.shares = shares
     out.metrics.add(semconv.RESULT_RESENT, again)
@@ -92,6 +95,71 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     return sent, answers.pending(
         out, request, execution, known, sized, new, [*undelivered, *(quoted if sizes[semconv.TOOLS] else ())]
     )
+
+
+def add_shares(
+    before: Shares, sized: Sequence[Sized], calls: Mapping[int, SeenCall], new: Collection[SeenCall]
+) -> tuple[Shares, dict[str, int]]:
+    """Return the shares of a request, and the bytes by tool of the results in it that a request has held before.
+
+    ``before`` are the shares of the parts that it begins with. ``calls`` are the calls whose results it holds, by the
+    results' indexes, ``new`` those that no request held before.
+    """
+    found, by_part = dict(before.bytes), dict(before.by_part)
+    largest_part, largest_tool = before.largest_part, before.largest_tool
+    places = {key: place for place, key in enumerate(found)}
+    again: dict[str, int] = {}
+    if before.parts:
+        again = {tool: size for (part, tool), size in found.items() if part == semconv.TOOL_RESULTS and tool}
+    first = set(map(id, new))
+    names: dict[str | None, str] = {}  # of calls that another execution has recorded, by id
+    sizes, keys, removed = [], [], dict(before.removed)
+    for at in range(before.parts, len(sized)):
+        (part, _, call_id, name, *_), size, _ = sized[at]
+        tool = ""
+        if part in _OF_TOOLS:
+            call = calls.get(at)
+            tool = (call.tool if call is not None else name) or names.get(call_id, "")
+            if call_id is not None:
+                names[call_id] = tool
+            if part == semconv.TOOL_RESULTS and tool and (call is None or not call.tool or id(call) not in first):
+                again[tool] = again.get(tool, 0) + size
+            if call is not None and call.fragment is not None and call.fragment.removed is not None:
+                remedy, less = call.fragment.removed
+                removed[remedy] = removed.get(remedy, 0) + less
+        key = part, tool
+        found[key] = found.get(key, 0) + size
+        by_part[part] = by_part.get(part, 0) + size
+        if part != largest_part and (largest_part is None or by_part[part] > by_part[largest_part]):
+            largest_part = part
+        if part == semconv.TOOL_RESULTS and tool and size and tool != largest_tool:
+            largest_tool = tool if largest_tool is None or found[key] > found[part, largest_tool] else largest_tool
+        place = places.setdefault(key, len(places))
+        if part not in HEADS:
+            sizes.append(size)
+            keys.append(place)
+    order = before.order.then(sizes, keys) if sizes else before.order
+    new_parts = sized[before.parts :]
+    savable = before.savable.then(new_parts, settings.current())
+    texts_in = _repeated(before.texts, new_parts)
+    largest = by_part, largest_part, largest_tool
+    return Shares(len(sized), found, order, removed, texts_in, savable, *largest), again
+
+
+def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
+    """Return the large texts of a request, with those that it holds twice."""
+    large = [(one.bytes, value) for one in new if one.bytes >= _LARGE and (value := first_text(one.part.value))]
+    if not large:
+        return before
+    digests, duplicate_bytes = set(before.digests), before.duplicate_bytes
+    for part_bytes, value in large:
+        middle = len(value) // 2
+        # The call that it belongs to makes no difference.
+        digest = hash((part_bytes, value[:_SAMPLE], value[middle : middle + _SAMPLE], value[-_SAMPLE:]))
+        if digest in digests:
+            duplicate_bytes += part_bytes
+        digests.add(digest)
+    return Texts(frozenset(digests), duplicate_bytes)
 
 
 def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
@@ -312,7 +380,7 @@ def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanC
     executions.partly_shown(noted, Fragment(why, delivered, noted.produced, span))
     if span is not None:
         parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
-        show(out, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
+        show_cut(out, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
 
 
 def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:

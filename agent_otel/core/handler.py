@@ -14,14 +14,13 @@ from agent_otel.core import (
     switches,
     tool_names,
 )
-from agent_otel.core.attempts import begin_again
 from agent_otel.core.executions import executions
-from agent_otel.core.names import plain_request
 from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
-from agent_otel.core.request_prefix import plain_part
+from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import (
+    Unrecorded,
     Visit,
     enter_tool,
     is_suppressed,
@@ -29,17 +28,20 @@ from agent_otel.core.tool_visit import (
     open_span,
     running,
     running_handler,
+    unrecorded_in,
 )
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED
-from agent_otel.core.unrecorded import Unrecorded, unrecorded_in
 from agent_otel.measure.size import text_bytes
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry.setup import report_integration, telemetry
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from opentelemetry.trace import Span
 
-    from agent_otel.core.remedy_hooks import Dialogue
+    from agent_otel.core.remedy_hooks import Dialogue, SummaryVisit
+    from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
         Invocation,
         ModelReader,
@@ -76,6 +78,16 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | Un
     return Unrecorded(reader, visit.record.call, None)
 
 
+def plain_request(request: ModelRequest) -> ModelRequest:
+    """Return a request whose names and ids are text; its parts stay an iterator that is not read yet."""
+    return request._replace(
+        parts=request.parts if type(request.parts) is Messages else map(plain_part, request.parts),
+        agent=execution_context.text_or_none(request.agent),
+        execution=execution_context.id_or_none(request.execution),
+        model=execution_context.text_or_none(request.model),
+    )
+
+
 def _measures() -> bool:
     return switches.enabled and not switches.muted.get() and not is_suppressed()
 
@@ -106,6 +118,20 @@ def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | No
     """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
     acting = dialogues()
     return None if acting is None or not _measures() else acting.begin(reader, invocation)
+
+
+def summarizes() -> bool:
+    """Return true when long requests are summarised."""
+    return remedy_hooks.summaries() is not None
+
+
+@errors.guarded("model_request.summarize")
+def begin_summary(reader: ModelReader, invocation: Invocation) -> SummaryVisit | None:
+    """Put an earlier summary into a request; return the visit that makes a new one, or None where none is needed."""
+    if not switches.enabled or switches.muted.get():
+        return None
+    acting = remedy_hooks.summaries()
+    return None if acting is None or is_suppressed() else acting.begin(reader, invocation)
 
 
 @errors.guarded("model_request.rewrite")
@@ -172,7 +198,7 @@ def handler_entered() -> None:
     record = running_handler()
     if record is not None:
         record.awaits = None
-        begin_again(record)
+        record.begin_again()
 
 
 def handler_returned(result: ToolResult) -> None:
@@ -256,3 +282,40 @@ def tool_described(name: str, description: object) -> None:
     """Report a tool's description, which no model request of this process may have."""
     if switches.enabled:
         tool_names.note_description(name, description)
+
+
+# Some adapters read a call while another instrumentation's span of it is open. Such a span ends before the wrapped
+# function returns, so that the numbers are set on it earlier.
+
+
+def span_started(held: Span) -> None:
+    """Put the numbers of the running call on this span; the first span of a call has them."""
+    record = running()
+    if record is not None and record.span is None:
+        open_span(record, held=held)
+
+
+def span_finishing(read: Callable[[Any], ToolResult], value: Any, held: Span | None = None) -> None:
+    """Record the handler's result; with ``held``, that of the call that has its numbers on this span."""
+    record = _of_span(held)
+    if record is not None and record.span is not None and record.span.foreign:
+        record.read(PRODUCED, read(value))
+        record.is_read_early = True
+        leave_handler(record)
+
+
+def span_failing(error: BaseException, reader: ToolReader, held: Span | None = None) -> None:
+    """Record an exception of the handler; with ``held``, of the call that has its numbers on this span."""
+    record = _of_span(held)
+    if record is not None:
+        record.raise_(error, reader)
+        if record.span is not None and record.span.foreign:
+            leave_handler(record)
+
+
+def _of_span(held: Span | None) -> ToolInvocation | None:
+    """Return the running call: the one on this span, or where that is None, the one whose own handler runs."""
+    if held is None:
+        return running_handler()
+    record = running()
+    return record if record is not None and record.span is not None and record.span.span is held else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.answers import PendingAnswer
     from agent_otel.core.backpressure import Backpressure
-    from agent_otel.core.sent_request import Reservation, SentRequest
+    from agent_otel.core.model_tokens import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
 from agent_otel._internal import collected, errors, failures
-from agent_otel.core import execution_context, owed, switches
+from agent_otel.core import execution_context, fragments, switches
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
@@ -118,7 +118,7 @@ def end(  # noqa: PLR0913 - the execution's names and its end
     if finished is not None:
         if finished.unsettled is not None and not has_failed:
             finished.unsettled.ended(finished.tool_calls)
-        if lost := owed.at_end(finished):
+        if lost := fragments.lost_at_end(finished):
             out.metrics.record(semconv.HISTORY_LOST, lost, agent)
         for tool in finished.followed or ():
             out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)

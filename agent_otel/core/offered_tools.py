@@ -16,7 +16,7 @@ from agent_otel._internal import errors, fork
 from agent_otel.core import tool_names
 from agent_otel.core.plain import listed
 from agent_otel.core.request_parts import of_kind
-from agent_otel.core.request_shares import divided, portions
+from agent_otel.core.shares import divided, portions
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
 

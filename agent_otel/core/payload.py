@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, payload_analysis, read_texts
+from agent_otel.core import execution_context, payload_analysis
+from agent_otel.core.execution_context import LONGEST_ID, id_or_none, short, text_or_none
+from agent_otel.core.execution_state import REUSED
 from agent_otel.core.executions import executions
-from agent_otel.core.names import plain_step
 from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
+from agent_otel.measure.breakdown.unread import Delivery, Held
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import spans
@@ -26,13 +28,15 @@ from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from opentelemetry.trace import Span
 
-    from agent_otel.core.execution_state import ExecutionState, PayloadKind
+    from agent_otel.core.execution_state import ExecutionState, PayloadKind, SeenCall
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
-    from agent_otel.measure.breakdown.unread import Held, UnreadBytes
+    from agent_otel.measure.breakdown.unread import UnreadBytes
     from agent_otel.telemetry.metrics import PayloadSeries
     from agent_otel.telemetry.setup import Telemetry
 
@@ -73,6 +77,24 @@ class MeasuredPayload(NamedTuple):
         if self.turns_left is not None:
             found[semconv.PAYLOAD_TURNS_TO_CAP] = self.turns_left
         return found
+
+
+def plain_step(step: Step) -> Step:
+    """Return a step whose names and ids are text; a runtime that is no text becomes ``_other``."""
+    runtime, activity, workflow, execution = step.runtime, step.activity, step.workflow, step.execution
+    if (
+        type(runtime) is str
+        and (activity is None or type(activity) is str)
+        and (workflow is None or type(workflow) is str)
+        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
+    ):
+        return step
+    return step._replace(
+        runtime=text_or_none(runtime) or semconv.OTHER,
+        activity=text_or_none(activity),
+        workflow=text_or_none(workflow),
+        execution=id_or_none(execution),
+    )
 
 
 def refused(step: Step, direction: str) -> None:
@@ -214,6 +236,29 @@ def _beside(
     return spans.open_payload_span(out.tracer, step.activity or "", attributes, None, parent)
 
 
+def _held(execution: ExecutionState) -> Held | None:
+    """Return what the requests of an execution have held so far; None where that is unknown.
+
+    It is unknown where no request was seen, and where the provider keeps the earlier messages.
+    """
+    read = execution.read
+    if read is None or execution.is_continued:
+        return None
+    deliveries = _deliveries(execution.call_ids)
+    return Held(read.prints, len(read.prints), read.modulus, lambda call_id: deliveries.get(short(call_id)))
+
+
+def _deliveries(calls: Mapping[str, SeenCall]) -> dict[str, Delivery]:
+    """Return what was delivered of the results; a result behind the last delivered one may still be on its way."""
+    found: dict[str, Delivery] = {}
+    is_pending = True
+    for call_id, call in reversed(list(calls.items())):
+        is_pending = is_pending and call.most_delivered < 0
+        if max(call.produced, call.most_delivered) >= 0 and call.fragment is not REUSED:
+            found[call_id] = Delivery(max(0, call.produced), max(0, call.most_delivered), is_pending)
+    return found
+
+
 class _Explanation:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
@@ -231,14 +276,14 @@ class _Explanation:
         self._is_first = is_first
         self._weighed = weighed
         self._execution = execution
-        self._held = read_texts.held(execution) if execution is not None else None
+        self._held = _held(execution) if execution is not None else None
         self._calls = dict(execution.call_ids) if execution is not None else {}
         self._span = span
         self._ended_ns = time.time_ns()
 
     def tool_of(self, call_id: str) -> str | None:
         """Return the tool that this execution called under this id, else None."""
-        known = self._calls.get(execution_context.short(call_id))
+        known = self._calls.get(short(call_id))
         return known.tool if known else None
 
     def held(self) -> Held | None:

@@ -18,8 +18,7 @@ from agent_otel.settings import checks as setting_checks
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Sequence
 
-    from agent_otel.core.dispatch import Dispatch
-    from agent_otel.core.tool_invocation import ToolInvocation
+    from agent_otel.core.tool_invocation import Dispatch, ToolInvocation
     from agent_otel.core.types import Invocation, RequestPart, Slot, ToolReader
     from agent_otel.settings import Settings
 

@@ -9,34 +9,39 @@ from __future__ import annotations
 
 from array import array
 from itertools import zip_longest
+from json import loads
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, owed, read_texts, tool_names
-from agent_otel.core.execution_state import NO_PARTS, REUSED, SeenParts
+from agent_otel._internal.errors import attempt
+from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.plain import listed
+from agent_otel.core.plain import is_text, listed, text
 from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, of_kind, timeless_print
 from agent_otel.core.request_prefix import plain_print
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
+from agent_otel.measure.breakdown.passages import prints as prints_of
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.request_prefix import Prefix
-    from agent_otel.core.types import ModelRequest
+    from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
 
 _MOST_NAMES = 16
+_MOST_VALUES = 2_048  # of a part that is no text
+_SHORTEST = 256  # bytes from which arguments are read as JSON
 _NO_TOOLS = hash(())
 _HEADS = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
 _ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
@@ -194,7 +199,40 @@ def _read(
         seen = set(conversation.parts.prints[:before]) if conversation is not None else ()
         new = [one for one in sized[:MOST_PARTS] if one.print not in seen]
     if new or execution.read is None:
-        read_texts.note(execution, [one.part for one in new])
+        _note_texts(execution, [one.part for one in new])
+
+
+def _note_texts(execution: ExecutionState, parts: Iterable[RequestPart]) -> None:
+    """Add the texts of parts that no request held before, where the execution carries payloads."""
+    found = prints_of(said for part in parts for said in _texts_in(part))
+    executions.read(execution, ReadTexts() if execution.read is None else execution.read, found)
+
+
+def _texts_in(part: RequestPart) -> Iterator[str]:
+    """Yield the texts of a part; of arguments and definitions those within."""
+    value = part.value
+    if not is_text(value):
+        yield from _inner(value)
+        return
+    said = text(value) or ""
+    yield said
+    if part.part == semconv.TOOL_CALL_ARGUMENTS and len(said) >= _SHORTEST:
+        yield from _inner(attempt(loads, said))
+
+
+def _inner(value: Any) -> Iterator[str]:
+    """Yield the texts in a structure of lists and dictionaries."""
+    waiting, left = [value], _MOST_VALUES
+    while waiting and left:
+        left -= 1
+        value = waiting.pop()
+        cls = type(value)
+        if cls is str:
+            yield value
+        elif cls is list or cls is tuple:
+            waiting += value
+        elif cls is dict:
+            waiting += value.values()
 
 
 def is_summary(one: Sized) -> bool:
@@ -220,10 +258,10 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
     undelivered: list[SeenCall] = []
     if execution.results:
         has_call = any(one.part.part in _ANSWERED for one in sized)
-        undelivered, requests = owed.lacking(execution, owner, has_call=has_call)
+        undelivered, requests = fragments.lacking(execution, owner, has_call=has_call)
     if offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
         execution.owner, execution.is_forced = owner, request.must_call and _offers_one(sized)
-        owed.here.set(object())
+        fragments.last_request.set(object())
     if not undelivered or any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
         return ()
     out.metrics.record(semconv.HISTORY_LOST, requests, agent)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
-from agent_otel.core import execution_context, fragments, owed, switches
+from agent_otel.core import execution_context, fragments, switches
 from agent_otel.core.execution_context import Run, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
@@ -120,7 +120,7 @@ class RunVisit:
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
         state = executions.known(run.key)
-        if state is not None and (lost := owed.at_end(state)):
+        if state is not None and (lost := fragments.lost_at_end(state)):
             self._out.metrics.record(semconv.HISTORY_LOST, lost, run.agent)
         exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from itertools import accumulate
+from operator import sub
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
@@ -147,3 +149,15 @@ LARGE_ARGUMENTS: Final = 2_000
 _MARK_BYTES: Final = 96
 #: Bytes of a trimmed result's line around its beginning: its size, tool, status and a reference.
 _LINE_BYTES: Final = 64
+
+
+def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Divide tokens in proportion to bytes, by key; the parts sum up to the total."""
+    return dict(zip(shares, portions(total, list(shares.values())), strict=True))
+
+
+def portions(total: int, sizes: Sequence[int]) -> list[int]:
+    """Divide a total in proportion to sizes, in their order; the portions sum up to it, unless all sizes are 0."""
+    whole = sum(sizes) or 1
+    ends = [total * end // whole for end in accumulate(sizes)]
+    return list(map(sub, ends, [0, *ends]))

@@ -1,40 +1,253 @@
-"""Entry points that adapters of durable runtimes call to report steps and payloads.
+"""Entry points of adapters of durable runtimes: steps while they run, and the payloads that they carry.
 
-They are apart from those of `handler`, because a program without a durable runtime needs none of what they load.
+A step's input and output share one span, which shows the payload nearer to its cap. The entry points are apart from
+those of `handler`, because a program without a durable runtime needs none of what they load.
 """
 
 from __future__ import annotations
 
+import functools
+import time
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal import errors
-from agent_otel.core import execution_context, named_execution, step_visit, switches
+from opentelemetry import trace
+
+from agent_otel import semconv
+from agent_otel._internal import errors, failures
+from agent_otel.core import execution_context, named_execution, switches
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
 from agent_otel.core.handler import execution_named
-from agent_otel.core.names import plain_direction
 from agent_otel.core.types import Payload
+from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
+from agent_otel.settings.kinds import BOUNDARIES
+from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from agent_otel.core.types import Invocation, Step, StepReader
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from agent_otel.core.payload import MeasuredPayload
+    from agent_otel.core.types import Invocation, Step, StepOutcome, StepReader
+
+_DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
+
+
+class StepVisit:
+    """A step while it runs. An adapter that learns of both ends calls `begin` and `finish`.
+
+    `leave` takes the step out of the context before its end, where its output is read later.
+    """
+
+    __slots__ = (
+        *("__weakref__", "_around", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_unlabelled"),
+        *("refused", "span", "step", "weighed"),
+    )
+
+    def __init__(self, step: Step, *, opened_by_handler: bool = False) -> None:
+        self._out = telemetry()
+        self._opened_by_handler = opened_by_handler
+        self._started_ns = time.time_ns()
+        self._carrier = execution_context.Carrier(step.execution, self, step.attempt, step.workflow)
+        self._around: execution_context.Carrier | None = None
+        self.step = step
+        self.span: spans.OpenSpan | None = None
+        self.refused = False
+        self.weighed: MeasuredPayload | None = None
+        #: The input, kept until the labels of the step are known.
+        self._unlabelled: Payload | None = None
+
+    def begin(self, carried: Payload | None = None) -> None:
+        """Make the step the one that runs in this context, and record its input."""
+        self._around = execution_context.runtime.get()
+        execution_context.runtime.set(self._carrier)
+        if not self._opened_by_handler:
+            self.open_span()
+        if carried is not None:
+            self.take_input(carried)
+
+    def take_input(self, carried: Payload) -> None:
+        """Record the input; if the runtime has yet to restore the baggage, wait for the labels in it."""
+        if self._opened_by_handler and self._out.settings.labels:
+            self._unlabelled = carried
+        else:
+            self.weigh(carried)
+
+    def _label(self) -> None:
+        """Take the labels of this context, and record an input that has waited for them."""
+        self._out = telemetry()
+        carried, self._unlabelled = self._unlabelled, None
+        if carried is not None:
+            self.weigh(carried)
+
+    def open_span(self) -> None:
+        """Open the span, or find the runtime's own, and make it current."""
+        if self._opened_by_handler and self._out.settings.labels:
+            self._label()
+        out, current = self._out, spans.current_span()
+        if self.span is None and out.tracer is not None and current is not None:
+            attributes = {**payloads.step_attributes(self.step), **out.label_attributes}
+            self._describe(attributes)
+            mode, name = out.settings.spans, self.step.activity or ""
+            around = functools.partial(durable_runs.around, out, self.step)
+            self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
+            if self.span is not None:
+                durable_runs.opened(self.step, self.span.span)
+        if self.span is not None:
+            if self.span.foreign and self.weighed is not None:  # it may have ended when the output is available
+                self.span.write(self.weighed.attributes(), None, None)
+            if self._carrier.let_go is None:
+                self._carrier.let_go = self.span.leave
+            self.span.attach()
+
+    def _describe(self, attributes: dict[str, Any]) -> None:
+        """Add the conversation and the number of its last model request."""
+        conversation = execution_context.conversation()
+        if conversation:
+            attributes[semconv.CONVERSATION_ID] = clean(conversation)
+        state = None if self.step.execution is None else executions.known(self.step.execution)
+        if state is not None and state.turn:
+            attributes[semconv.TURN] = state.turn
+
+    def weigh(self, carried: Payload) -> None:
+        """Measure a payload of the step, and keep the one that is nearer to its cap."""
+        self.take(payloads.weigh(self._out, self.step, carried))
+
+    def take(self, weighed: MeasuredPayload) -> None:
+        """Keep the payload that is nearer to its cap."""
+        if self.weighed is None or _rank(weighed) >= _rank(self.weighed):
+            self.weighed = weighed
+
+    def leave(self) -> None:
+        """Leave the step's context when its own code has ended; its output may be read later, in another context."""
+        if self.span is not None:
+            self.span.detach()
+        if execution_context.runtime.get() is self._carrier:
+            execution_context.runtime.set(self._around)
+        self._carrier.is_over = True
+
+    @errors.guarded("step.finish")
+    def finish(self, outcome: StepOutcome | None = None, error_type: str | None = None) -> None:
+        """End the step: record its output, or its error, and end its span."""
+        self.leave()
+        if self._unlabelled is not None:  # the step's own code has not run
+            self._label()
+        if outcome is not None:
+            error_type = outcome.error_type or error_type
+            if outcome.carried is not None:
+                self.weigh(outcome.carried)
+            if outcome.refused is not None:
+                self.refused = True
+                payloads.reject(self._out, self.step, outcome.refused_direction)
+        payloads.finish(self._out, self.step, self.span, self.weighed, error_type, refused=self.refused)
+        state = executions.known(self.step.execution) if self._out.label_attributes and self.step.execution else None
+        if state is not None:
+            state.labelled = self._out
+
+
+class WrappedStep(StepVisit):
+    """A wrapped function that runs a step, as a context manager around the user's call."""
+
+    __slots__ = ("_call", "_outcome", "_reader")
+
+    def __init__(self, reader: StepReader, step: Step, call: Invocation) -> None:
+        super().__init__(step, opened_by_handler=reader.opened_by_handler)
+        self._reader = reader
+        self._call = call
+        self._outcome: StepOutcome | None = None
+
+    def __enter__(self) -> Self:
+        with errors.reported("step.enter"):
+            self.begin()
+            carried = self._reader.carried(self._call)
+            if carried is not None:
+                self.take_input(carried)
+        return self
+
+    @errors.guarded("step.outcome")
+    def returned(self, value: Any) -> None:
+        """Read the output of the step."""
+        self._outcome = self._reader.outcome(self._call, value)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        with errors.reported("step.finish"):
+            if error is not None and self._outcome is None and self._reader.failed is not None:
+                self._outcome = self._reader.failed(error)
+        self.finish(self._outcome, failures.class_name(type(error)) if error is not None else None)
+
+    def close(self) -> None:
+        """Complete an ``__exit__`` that an interrupt has ended."""
+        self.leave()
+        if self.span is not None:
+            self.span.close()
+
+
+def _running() -> StepVisit | None:
+    """Return the visit of the step that runs in this context."""
+    carrier = None if execution_context.runtime.get() is None else execution_context.running_step()
+    visit = carrier.visit() if carrier is not None else None
+    return visit if isinstance(visit, StepVisit) else None
+
+
+def step_retried(attempt: int) -> None:
+    """Name the attempt of the running step, where the runtime makes all attempts inside of one step."""
+    visit, carrier = _running(), execution_context.running_step()
+    if visit is not None and carrier is not None:
+        visit.step = visit.step._replace(attempt=attempt)
+        carrier.attempt, carrier.calls = attempt, None
+
+
+def _record(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
+    """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
+    out = telemetry()
+    weighed = payloads.weigh(out, step, carried)
+    if refused is not None:
+        payloads.reject(out, step, carried.direction, carried.kind)
+    visit = _running()
+    if visit is not None and visit.step.execution == step.execution and visit.step.activity == step.activity:
+        visit.take(weighed)
+        visit.refused = visit.refused or refused is not None
+        return
+    if started_ns is None and refused is None and not weighed.notable:
+        return
+    if spans.current_span() is None or out.tracer is None:
+        payloads.finish(out, step, None, weighed, None, refused=refused is not None)
+        return
+    span = None
+    # No span for a retry: some runtimes retry a rejected payload a dozen times a second.
+    if started_ns is not None or ((weighed.notable or refused is not None) and not carried.again):
+        name = step.activity or step.workflow or ""
+        parent, links = (
+            (None, ()) if trace.get_current_span().get_span_context().is_valid else durable_runs.around(out, step)
+        )
+        span = spans.open_payload_span(
+            out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
+        )
+        durable_runs.opened(step, span.span)
+    payloads.finish(out, step, span, weighed, None, refused=refused is not None)
+
+
+def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
+    return weighed.utilization, weighed.carried.bytes
 
 
 @errors.guarded("step.enter")
-def enter_step(reader: StepReader, invocation: Invocation) -> step_visit.WrappedStep | None:
+def enter_step(reader: StepReader, invocation: Invocation) -> WrappedStep | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
     if not switches.enabled or switches.muted.get():
         return None
     step = reader.step(invocation)
-    return None if step is None else step_visit.WrappedStep(reader, payloads.placed(step), invocation)
+    return None if step is None else WrappedStep(reader, payloads.placed(step), invocation)
 
 
 @errors.guarded("step.enter")
-def begin_step(
-    step: Step, carried: Payload | None = None, *, opened_by_handler: bool = False
-) -> step_visit.StepVisit | None:
+def begin_step(step: Step, carried: Payload | None = None, *, opened_by_handler: bool = False) -> StepVisit | None:
     """Begin a step whose end the adapter learns of elsewhere: it calls the visit's ``finish``.
 
     ``carried`` is the step's input. Where ``opened_by_handler`` is true, `step_started` opens the span. Return None
@@ -42,7 +255,7 @@ def begin_step(
     """
     if not switches.enabled or switches.muted.get():
         return None
-    visit = step_visit.StepVisit(payloads.placed(step), opened_by_handler=opened_by_handler)
+    visit = StepVisit(payloads.placed(step), opened_by_handler=opened_by_handler)
     visit.begin(carried)
     return visit
 
@@ -50,7 +263,9 @@ def begin_step(
 @errors.guarded("step.start")
 def step_started() -> None:
     """Open the step's span: the runtime is about to run the step's code, and all interceptors have opened theirs."""
-    step_visit.step_started()
+    visit = _running()
+    if visit is not None:
+        visit.open_span()
 
 
 @errors.guarded("execution.began")
@@ -85,7 +300,7 @@ def payload(step: Step, reading: Payload, started_ns: int | None = None, refused
     """
     if switches.enabled:
         with errors.reported("payload"):
-            step_visit.payload(payloads.placed(step), reading, started_ns, refused)
+            _record(payloads.placed(step), reading, started_ns, refused)
 
 
 def current_step() -> Step | None:
@@ -104,13 +319,14 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
     """Record a payload that the program reports itself, serialised or as the object to be serialised."""
     if not switches.enabled or switches.muted.get():
         return
-    direction = plain_direction(direction)
+    text = execution_context.text_or_none(direction)
+    direction = text if text in _DIRECTIONS else semconv.OTHER
     # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
     if issubclass(type(value), str | bytes | bytearray | memoryview):
         reading = Payload(direction, size(value).bytes, data=value)
     else:
         reading = Payload(direction, size(value).bytes, value=value)
-    step_visit.payload(payloads.named(step), reading)
+    _record(payloads.named(step), reading)
 
 
 @errors.guarded("payload.refused")

@@ -14,14 +14,12 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type
-from agent_otel.core import execution_context, fragments, owed, tool_names
+from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
-from agent_otel.core.dispatch import Dispatch
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
 from agent_otel.core.result_budget import budget_of, of_process
 from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
-from agent_otel.core.stage_comparison import compare
 from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -30,23 +28,82 @@ from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean, preview
 from agent_otel.measure.prints import LONGEST_WHOLE, prints
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
-from agent_otel.telemetry import metrics
+from agent_otel.telemetry import foreign_spans, metrics, spans
 from agent_otel.telemetry.sinks import recording
-from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from opentelemetry.trace import Span
+
+    from agent_otel.core.execution_context import Run
+    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.result_budget import Budget
     from agent_otel.core.tool_definitions import Change
-    from agent_otel.core.types import Remedied, ToolCall, ToolReader, ToolResult
+    from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.measure.prints import Prints
+    from agent_otel.measure.truncation.detect import Cut
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
     from agent_otel.telemetry.spans import OpenSpan
 
 #: The running tool call.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
+
+
+class Dispatch:
+    """A tool call that is about to be made; the policy and the limits decide about each one."""
+
+    agent: str | None
+    call: ToolCall
+    args_hash: str | None = None
+    #: The call that this one carries on, which the limits have charged already.
+    charged_to: Dispatch | None = None
+    #: The rule of the dispatch policy that denies the call, or would deny it in another mode.
+    denied: Denial | None = None
+    error_type: str | None = None
+    execution: str | None = None
+    #: The text that the framework made of an exception, which the model reads.
+    failed: Size | None = None
+    #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
+    injected: dict[str, Any] | None = None
+    is_answered = False  # by the result of an earlier attempt of the step
+    is_asked = False  # the policy has approved and prepared the same call further out
+    is_counted = False  # by the limits; a retry is not another call
+    is_gated = False  # the dispatch policy lets the call run
+    is_readable = True
+    name: str
+    #: The readers of the wrapped functions through which the call has gone.
+    passed: tuple[ToolReader | None, ...] = ()
+    place: str | None = None
+    run: Run | None = None
+    limit_reached: LimitReached | None = None
+    produced: Size | None = None
+    #: The place of the result in the store, for later attempts of the step.
+    spot: Any = None
+    #: The state of the execution; None without an execution.
+    state: ExecutionState | None = None
+    #: The tool that is about to run. A middleware may have replaced the tool that the model chose.
+    tool: str | None = None
+
+    def skip(self, reached: LimitReached) -> None:
+        """Record that a limit of the execution skipped the handler."""
+        self.limit_reached = reached
+        self.error_type = semconv.LIMIT_REACHED
+
+    def deny(self, denial: Denial) -> None:
+        """Record that the dispatch policy denies the call, or would deny it."""
+        self.denied = denial
+        if denial.mode == semconv.ENFORCE:
+            self.error_type = semconv.TOOL_DENIED
+
+
+def denial_attributes(denial: Denial) -> dict[str, str]:
+    """Return the attributes of the span event about a denied call."""
+    about = {} if denial.argument is None else {semconv.ARGUMENT: denial.argument}
+    return {semconv.RULE: denial.rule, semconv.MODE: denial.mode, **about}
 
 
 class ToolInvocation(Dispatch):
@@ -112,7 +169,7 @@ class ToolInvocation(Dispatch):
         if call.name not in tool_names.called:
             tool_names.note_call(call.name)
         self.agent, self.name, self.series = agent, name, series
-        self.within = within = current_span()
+        self.within = within = spans.current_span()
         self.loop = execution_context.loop.get()
         self.tracing = within is not None
         #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
@@ -140,7 +197,7 @@ class ToolInvocation(Dispatch):
             around = current.get()
             self.turn = self.state.turn if around is None else around.turn_inside
             if around is None and not self.state.is_forced:
-                self.mark, self.owed_to = owed.here.get(), self.state.owner
+                self.mark, self.owed_to = fragments.last_request.get(), self.state.owner
             if self.state.followed:
                 self.followup, self.follows = fragments.follow_up(
                     self.state, self.name, arguments, repeated=self.repeated
@@ -148,8 +205,18 @@ class ToolInvocation(Dispatch):
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
 
-    def forget_attempt(self) -> None:
-        """Discard the readings of an earlier attempt, because the framework calls the handler again."""
+    def begin_again(self) -> None:
+        """Discard the readings of an earlier attempt, because the framework calls the handler again.
+
+        Those on a span that another instrumentation had open for it go, too. Some have a span for each attempt, others
+        one for the call.
+        """
+        opened = self.span
+        if opened is not None and opened.foreign and self.written:
+            if not opened.span.is_recording():
+                self.span, self.written = None, False
+            elif self.error_type is not None:
+                foreign_spans.take_back_error(opened.span, self.error_type)
         if self.raised or self.produced is not None:
             self.raised = False
             self.error_type = self.failure = self.produced = self.structured = self.failed = None
@@ -385,3 +452,42 @@ def keep(call: ToolInvocation) -> None:
         call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.call.arguments, call.invites, seen.fragment)
+
+
+def compare(before_bytes: int, after: Size, value: object, known: Collection[str] = ()) -> str | None:
+    """Return why a result has fewer bytes at the later stage, None when it arrived whole.
+
+    ``value`` is the result at the later stage and ``after`` its size. ``known`` are the reasons of truncations that the
+    earlier stage had already. An estimated size proves nothing.
+    """
+    if not after.exact or not has_shrunk(before_bytes, after.bytes, value):
+        return None
+    return reason(find_cut(value, after.bytes), known)
+
+
+def reason(cut: Cut | None, known: Collection[str] = ()) -> str:
+    """Return the reason that a truncated text itself gives, or that it has shrunk."""
+    gives_one = cut is not None and cut.reason != semconv.SUSPECTED and cut.reason not in known
+    return cut.reason if cut is not None and gives_one else semconv.SHRUNK
+
+
+def show_cut(  # noqa: PLR0913, PLR0917 - the fields of a span
+    out: Telemetry, parent: Span, tool: str, produced_bytes: int, later: tuple[str, int], layer: str, why: str
+) -> None:
+    """Add a child span to the tool's span, so that one query finds the truncations of all layers.
+
+    ``later`` is the attribute of the later stage's size, and that size.
+    """
+    if out.tracer is None:
+        return
+    attribute, later_bytes = later
+    attributes: dict[str, Any] = {
+        semconv.TOOL_NAME: tool,
+        semconv.RESULT_BYTES: produced_bytes,
+        attribute: later_bytes,
+        semconv.RESULT_TRUNCATED: True,
+        semconv.TRUNCATION_LAYER: layer,
+        semconv.TRUNCATION_REASON: why,
+        **out.label_attributes,
+    }
+    spans.open_cut_span(out.tracer, parent, tool, attributes, time.time_ns())

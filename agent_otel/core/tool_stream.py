@@ -11,8 +11,8 @@ from agent_otel._internal import errors
 from agent_otel.core import tool_visit
 from agent_otel.core.remedy_hooks import aapplied, atake_turn
 from agent_otel.core.tool_invocation import current
+from agent_otel.core.tool_visit import Controlled
 from agent_otel.core.types import PRODUCED
-from agent_otel.core.unrecorded import Controlled
 from agent_otel.measure.prints import StreamEnds
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut

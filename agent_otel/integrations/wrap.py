@@ -18,11 +18,11 @@ import wrapt
 
 from agent_otel._internal import collected, errors
 from agent_otel._internal.errors import finishing
-from agent_otel.core import handler, run_visit, summaries
+from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
 from agent_otel.core.remedy_hooks import askipped, skipped, skips_calls
-from agent_otel.core.tool_visit import Visit
+from agent_otel.core.tool_visit import Unrecorded, Visit
 from agent_otel.core.types import (
     LEFT_ALONE,
     Exchange,
@@ -33,7 +33,6 @@ from agent_otel.core.types import (
     StepReader,
     ToolReader,
 )
-from agent_otel.core.unrecorded import Unrecorded
 from agent_otel.integrations import hooks
 from agent_otel.integrations.hooks import Door, Hook, Passing, Revising
 
@@ -176,7 +175,7 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
     if isinstance(reader, ModelReader) and reader.exchange is not None:
         if handler.dialogues() is not None:
             wrapper = answering(wrapper, reader, reader.exchange, is_async=is_async)
-        if summaries.is_on():
+        if handler.summarizes():
             wrapper = summarising(wrapper, reader, reader.exchange, is_async=is_async)
     return wrapper
 
@@ -810,14 +809,14 @@ def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_a
 
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        visit = summaries.begin(reader, invocation)
+        visit = handler.begin_summary(reader, invocation)
         if visit is not None:
             visit.run(lambda other: _whole(exchange, wrapped(*other.args, **other.kwargs)))
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
         invocation = Invocation(instance, *call)
-        visit = summaries.begin(reader, invocation)
+        visit = handler.begin_summary(reader, invocation)
         if visit is not None:
 
             async def send(other: Invocation) -> Response:

@@ -36,7 +36,7 @@ from agent_otel.telemetry.setup import telemetry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.sent_request import SentRequest
+    from agent_otel.core.model_tokens import SentRequest
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.telemetry.setup import Telemetry
 

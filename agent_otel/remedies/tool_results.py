@@ -12,8 +12,8 @@ from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
 from agent_otel.core.tool_invocation import ToolInvocation
+from agent_otel.core.tool_visit import Unrecorded
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Claim, Remedied, Replacement, ToolDeniedError
-from agent_otel.core.unrecorded import Unrecorded
 from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies import backpressure, limits
@@ -33,7 +33,7 @@ from agent_otel.settings.kinds import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agent_otel.core.dispatch import Dispatch
+    from agent_otel.core.tool_invocation import Dispatch
     from agent_otel.core.types import Invocation, Slot, ToolReader
     from agent_otel.remedies.claim_check.policy import ClaimCheck
     from agent_otel.remedies.claim_check.reader import Resolved

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import suppressed
 from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
-from agent_otel.core import held_span
 from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, number, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Injecting, after
@@ -284,10 +283,10 @@ swallowed = Hook(lambda invocation: observer.handler_raised(invocation.arg(0, "e
 # span current, or hold it where it can be found, so that the numbers can be set on it.
 
 
-ending = Hook(lambda invocation: held_span.finishing(read_result, invocation.arg(0, "output")))
+ending = Hook(lambda invocation: observer.span_finishing(read_result, invocation.arg(0, "output")))
 
 
-failing = Hook(lambda invocation: held_span.failing(invocation.arg(0, "error"), run))
+failing = Hook(lambda invocation: observer.span_failing(invocation.arg(0, "error"), run))
 
 
 started = after(lambda invocation, _, __: observer.handler_started(_held_span(invocation.instance)))

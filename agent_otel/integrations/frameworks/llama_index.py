@@ -12,7 +12,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
-from agent_otel.core import handler, held_span
+from agent_otel.core import handler
 from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
@@ -207,21 +207,21 @@ def _open_span(invocation: Invocation) -> Span | None:
 def started(invocation: Invocation, value: Any, _: Any) -> None:
     span = getattr(value, "_otel_span", None)
     if span is not None and _is_of_a_tool(invocation):
-        held_span.started(span)
+        handler.span_started(span)
 
 
 @Hook
 def ending(invocation: Invocation) -> None:
     span = _open_span(invocation)
     if span is not None:
-        held_span.finishing(produced, invocation.arg(3, "result"), span)
+        handler.span_finishing(produced, invocation.arg(3, "result"), span)
 
 
 @Hook
 def failing(invocation: Invocation) -> None:
     span = _open_span(invocation)
     if span is not None:
-        held_span.failing(invocation.arg(3, "err"), inner, span)
+        handler.span_failing(invocation.arg(3, "err"), inner, span)
 
 
 # LlamaIndex: contexts of workflows that a program saves and restores. ``Context.to_dict`` returns all that a workflow

@@ -14,7 +14,7 @@ import threading
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from agent_otel.core import execution_context, handler, step_handler, step_visit
+from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.readers import nothing
@@ -118,7 +118,7 @@ def tried(invocation: Invocation) -> None:
     """Name the attempt, which DBOS counts from 0, where it retries a step: all of them are one step."""
     running, attempt = _current(), invocation.instance.current_attempt
     if attempt and running is not None and running.watched:
-        step_visit.step_retried(attempt + 1)
+        step_handler.step_retried(attempt + 1)
 
 
 def _outcome(_: Invocation, result: Any) -> StepOutcome | None:

@@ -40,7 +40,7 @@ from agent_otel.settings.kinds import Secret
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from agent_otel.core.dispatch import Dispatch
+    from agent_otel.core.tool_invocation import Dispatch
     from agent_otel.core.types import Invocation, ToolCall, ToolReader
     from agent_otel.remedies.claim_check.serialization import Raw
     from agent_otel.remedies.dispatch_policy.rules import Rule, Source, ToolPolicy

@@ -113,7 +113,7 @@ class Program:
 
     def request(self, *, reads: bool) -> Any:
         """Return the request."""
-        from agent_otel.core.names import plain_request
+        from agent_otel.core.handler import plain_request
         from agent_otel.core.types import ModelRequest
         from agent_otel.integrations.model_sdks import anthropic, langchain, openai
 

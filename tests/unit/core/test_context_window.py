@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from agent_otel.core.delivery import add_shares
 from agent_otel.core.model_tokens import by_part, is_rejection
 from agent_otel.core.models import ModelFacts, Models, Rates
 from agent_otel.core.request_parts import Sized
-from agent_otel.core.request_shares import add, divided, portions
-from agent_otel.core.shares import NO_ORDER, NO_SHARES, Shares
+from agent_otel.core.shares import NO_ORDER, NO_SHARES, Shares, divided, portions
 from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
@@ -119,13 +119,13 @@ def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:
     sized = [Sized(RequestPart(part, "", f"call-{at}", name), size, 0) for at, (part, name, size) in enumerate(sizes)]
     found = []
     for end in range(1, len(sized) + 1):  # as the requests of a conversation have them
-        shares, _ = add(shares, sized[:end], {}, ())
+        shares, _ = add_shares(shares, sized[:end], {}, ())
         found.append((shares.largest_part, shares.largest_tool))
     assert [
         *(("user", None), ("tool_arguments", None), ("tool_arguments", None), ("tool_arguments", None)),
         *(("tool_arguments", "b"), ("tool_results", "a"), ("tool_results", "b"), ("tool_results", "a")),
     ] == found
-    assert shares == add(NO_SHARES, sized, {}, ())[0]
+    assert shares == add_shares(NO_SHARES, sized, {}, ())[0]
 
 
 def test_a_tier_applies_above_its_number_of_tokens() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel import semconv, settings
-from agent_otel.core import request_shares
+from agent_otel.core import delivery
 from agent_otel.core.request_parts import Sized
 from agent_otel.core.shares import LARGE_ARGUMENTS, NO_SHARES
 from agent_otel.integrations.model_sdks.openai import chat
@@ -44,7 +44,7 @@ def _messages(turns: int) -> list[dict[str, Any]]:
 
 def _shares(messages: list[dict[str, Any]], before: Shares = NO_SHARES) -> Shares:
     sized = [Sized(part, size(part.value).bytes, 0) for part in chat({"messages": messages})]
-    return request_shares.add(before, sized, {}, ())[0]
+    return delivery.add_shares(before, sized, {}, ())[0]
 
 
 def _savable(shares: Shares, **more: Any) -> dict[str, int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from agent_otel.core.stage_comparison import compare
-from agent_otel.core.tool_invocation import ToolInvocation
+from agent_otel.core.tool_invocation import ToolInvocation, compare
 from agent_otel.core.types import HANDED_BACK, PRODUCED, ToolCall, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.settings import Settings
