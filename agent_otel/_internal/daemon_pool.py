@@ -138,7 +138,7 @@ def run_now(coroutine: Coroutine[Any, Any, _T]) -> _T:
 async def settled(job: Future[Any], seconds: float, *, blocks: bool) -> None:
     """Wait until a job is done, at most so many seconds; its failure is not raised.
 
-    ``blocks`` blocks the thread. Otherwise asyncio's event loop goes on; any other loop is blocked.
+    ``blocks`` blocks the thread. Otherwise asyncio's event loop continues; any other loop is blocked.
     """
     if blocks or not is_in_asyncio():
         concurrent.futures.wait((job,), seconds)

@@ -142,7 +142,7 @@ class Run:
         self.is_over = False
         self.let_go: Callable[[], None] | None = None
         self.totals = Totals()
-        #: The first span of a run that has no span itself: the parent of the others.
+        #: The parent of all spans, in a run without a span: its first span.
         self.root: SpanContext | None = None
         self._visit = weakref.ref(visit)
 
@@ -179,7 +179,7 @@ def outside_of_runs(session: Any) -> Any:
 
 
 def current_run() -> Run | None:
-    """Return the run that is the execution of this context: the outermost one, else that of the loop.
+    """Return the run that is the execution of this context: the outermost run, else the loop's.
 
     Return None without one, and where the program named an execution or a durable runtime runs one.
     """

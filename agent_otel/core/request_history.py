@@ -352,7 +352,7 @@ _PREFIX_ANSWERED = frozenset(
 class Change(NamedTuple):
     """The first changed part of a request: its kind, its place in the request before, and the bytes from there on.
 
-    ``tool`` is the first tool whose definition has moved or changed.
+    ``tool`` is the first tool with a definition that has moved or changed.
     """
 
     part: str
@@ -481,7 +481,7 @@ class _Overlap(NamedTuple):
 def begin(conversation: Conversation, parts: SeenParts) -> int:
     """Keep the task of a conversation that begins with this request: the first of the user's latest messages.
 
-    Return the number of the model's messages behind that one: another process has begun the run.
+    Return the number of the model's messages after it: another process has begun the run.
     """
     messages = _messages(parts)
     end = next((at for at in range(len(messages), 0, -1) if messages[at - 1].kind == _USER), 0)

@@ -1,4 +1,4 @@
-"""Threads of model requests that no framework, runtime or name holds together: those of hand-written loops.
+"""Threads of model requests in hand-written loops, which no framework, runtime or name connects.
 
 A request continues a thread if it delivers a result of the thread, or begins as the thread's last request did. The
 thread is the conversation. It has a run for each message of the user that the model has answered, and the run is one
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from agent_otel.core.types import RequestPart
 
 _MOST_THREADS = 10_000
-_MOST_ALIKE = 8  # threads with the same first message in which a request is looked for
+_MOST_ALIKE = 8  # threads with the same first message
 _HEADS = (semconv.SYSTEM, semconv.TOOLS)
 _OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 
@@ -84,7 +84,7 @@ class Threads:
     def take(self, parts: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
         """Return the thread of a request that has these parts and may deliver results of this execution.
 
-        Return None where the execution is no thread.
+        Return None if the execution belongs to a framework, a runtime or a name.
         """
         messages = [part for part in parts if part.part not in _HEADS]
         if (execution_id is not None and execution_id not in self._threads) or not messages:
@@ -102,7 +102,7 @@ class Threads:
         return thread
 
     def take_new(self, execution_id: str, new: Sequence[RequestPart]) -> Thread | None:
-        """Return the thread that a request continues by new parts; None where the execution is no thread."""
+        """Return the thread that a request continues by new parts; None as in `take`."""
         with self._lock:
             thread = self._threads.get(execution_id)
             if thread is not None:
@@ -112,9 +112,10 @@ class Threads:
         return thread
 
     def _find(self, messages: Sequence[RequestPart]) -> Thread | None:
-        """Return the thread that a request without any known result continues: first of all, that of its context.
+        """Return the thread that a request without a known result continues.
 
-        A request that has lost its history continues the one of its context while that has a result to deliver.
+        The thread of the context comes first. While it has a result to deliver, it also gets a request that has lost
+        its history.
         """
         here = self._threads.get("" if (run := loop_here()) is None else run.key)
         if here is not None:
@@ -148,7 +149,7 @@ def parent_of(run: Run | None, current: Span) -> Span:
 
 
 def opened(run: Run | None, span: Span) -> None:
-    """Keep the first span of a loop's run, the parent of the others."""
+    """Keep the first span of a loop's run as the parent of later spans."""
     if run is not None and run.root is None and run is loop.get():
         run.root = span.get_span_context()
 

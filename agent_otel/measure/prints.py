@@ -1,7 +1,7 @@
-"""Prints of a text's passages, by which the text is recognised where it is quoted, re-wrapped or cut.
+"""Prints of a text's passages. They recognise the text in a quote, with other line ends, or after a cut.
 
-A passage is three words in a row. A text without so many has those of its words that have 16 characters or more, such
-as a hash. A print is the hash of a passage: no text is kept.
+A passage is three words in a row. In a text with fewer words, each word of 16 characters or more is a passage. A print
+is the hash of a passage: no text is kept.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WINDOW: Final = 512  # characters at each end of a long text that are read
 LONGEST_WHOLE: Final = 2 * _WINDOW
 """Characters up to which all of a text is read."""
 _BETWEEN: Final = 96  # characters of each window between them
-_SEARCHED: Final = 1 << 18  # characters of a text in which passages are searched
+_SEARCHED: Final = 1 << 18  # characters of a text that are searched for passages
 _WORDS: Final = re.compile(r"[^\W_]+")
 
 
@@ -44,7 +44,7 @@ class Found(NamedTuple):
 class Prints(NamedTuple):
     """The prints of a text in its order, its characters, and those before its first and after its last word.
 
-    ``is_of_words`` is true where they are those of long words, because there are not three words in a row.
+    ``is_of_words`` is true if the passages are long words, because the text has no three words in a row.
     """
 
     hashes: array[int]
@@ -79,8 +79,8 @@ class Prints(NamedTuple):
         places = [place for place, one in enumerate(hashes) if one in known]
         if not places:
             return None
-        # Results have keys and phrases in common, and may quote one another: several passages in a row show the
-        # beginning and the end, and the most passages behind it the right beginning.
+        # Results have keys and phrases in common, and may quote one another. Several passages in a row show the
+        # beginning and the end. The most passages follow the right beginning.
         first, last = self.hashes[:_IN_A_ROW].tolist(), self.hashes[-_IN_A_ROW:].tolist()
         starts = [words[place][1] for place in places]
 
@@ -135,7 +135,7 @@ def prints(text: str) -> Prints | None:
 
 
 class StreamEnds:
-    """The beginning and the end of a text that arrives in pieces, whose prints are those of the text."""
+    """The beginning and the end of a text that arrives in pieces."""
 
     __slots__ = ("_head", "_is_text", "_tail")
 
@@ -153,7 +153,7 @@ class StreamEnds:
             self._tail = (self._tail + piece[room:][-_WINDOW:])[-_WINDOW:]
 
     def prints(self) -> Prints | None:
-        """Return the prints of the pieces so far; None where they are no text."""
+        """Return the prints of the pieces so far; None if a piece is not a text."""
         return prints(self._head + self._tail) if self._is_text else None
 
 

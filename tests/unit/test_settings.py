@@ -194,7 +194,6 @@ def test_a_limit_of_0_is_refused(variable: str, text: str, caplog: pytest.LogCap
     assert caplog.messages[0].startswith(f"{variable}={text!r} is not ")
 
 
-
 def test_a_refused_limit_says_that_it_is_off(caplog: pytest.LogCaptureFixture) -> None:
     assert settings.load({"AGENT_OTEL_RESULT_CEILING_BYTES": "0"}).result_ceiling_bytes is None
     assert [

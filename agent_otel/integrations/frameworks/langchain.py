@@ -152,8 +152,8 @@ def _owners(chain: Any) -> Iterator[Any]:
 def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
     """Read a tool's output: a ToolMessage, a Command or list that carries some, or a bare value.
 
-    The other channels that a Command updates are no text for the model. With ``is_error_raised`` an error status means
-    that an exception was converted.
+    A model reads the message of a Command, and none of its other updates. With ``is_error_raised`` an error status
+    means that an exception was converted.
     """
     if type(output) is str:
         return ToolResult(output)

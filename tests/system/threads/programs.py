@@ -1,6 +1,6 @@
-"""Hand-written loops over real SDKs: builders that lose their history, and those that do not.
+"""Hand-written loops over real SDKs: some builders lose their history, others keep it.
 
-``python -m tests.system.threads.programs STACK URL`` prints what was counted by shape.
+``python -m tests.system.threads.programs STACK URL`` prints the counters of each shape.
 """
 
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,unused-ignore"
@@ -84,7 +84,7 @@ def grows(by: int) -> Callable[..., Any]:
     return build
 
 
-#: Builders of requests whose history is lost, and how many of the five requests after the first have lost it.
+#: Builders that lose the history, and how many of the five requests after the first lack it.
 LOST: dict[str, tuple[Callable[..., Any], int]] = {
     "slots and another question": (lambda n, _: (f"Be kind. The user is {NAMES[n]}.", [User(questions(n))]), 5),
     "slots and the same task": (lambda n, _: (f"Be kind. The user is {NAMES[n]}.", [User(TASK)]), 5),
@@ -129,7 +129,7 @@ def wrapped(text: str) -> str:
 
 
 def branches(stack: Any) -> None:
-    """Run four branches in turn, each with a prompt of its own, that begin while results of others are on their way."""
+    """Run four branches in turn. Each has another prompt and begins while earlier branches wait for results."""
     contexts = [contextvars.copy_context() for _ in range(4)]
     histories: list[list[Message]] = [[User(f"Part {number}: {TASK}")] for number in range(4)]
     for turn in range(3):
@@ -146,7 +146,7 @@ def batch(stack: Any) -> None:
 
 
 def saved(stack: Any) -> None:
-    """Ask for a call for each document, whose result is a word."""
+    """Ask for a call for each document. The result is a word."""
 
     @agent_otel.tool(name="save")
     def save(query: str) -> str:
@@ -215,7 +215,7 @@ def counted(telemetry: Telemetry) -> dict[str, float]:
 
 
 def main(name: str, url: str) -> None:
-    """Run each shape in a context of its own, and print what was counted."""
+    """Run each shape in a separate context, and print the counters."""
     messages, telemetry = Messages(), Telemetry()
     stack = STACKS[name](url)
     report: dict[str, Any] = {}
