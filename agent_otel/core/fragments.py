@@ -111,7 +111,7 @@ def reread(reference: str) -> None:
 # A call owes its result to the requests that follow it. System prompts and the texts of users take no part. A request
 # that lacks the result is a lost history if it follows the call in the same context. In another context it may be a
 # branch beside the call. Then only later requests, or the end of the run, show that no request ever held the result.
-_LATEST = 2  # results of which a request must hold one: the history is frozen if it has only older ones
+_LATEST = 2  # a request must hold one of so many results: a frozen history has only older ones
 _PASSED = 8  # requests without a result, after which no branch beside the call explains them
 _EMPTY_BYTES = 16  # below them, a result that had passages has been emptied
 
