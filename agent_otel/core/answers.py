@@ -26,8 +26,6 @@ from agent_otel.telemetry.foreign_spans import add_event
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from opentelemetry.trace import Span
-
     from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.types import ModelRequest
@@ -101,18 +99,15 @@ class PendingAnswer:
             attributes[semconv.TOOL_CALL_ID] = call_id
         if fragment.whole >= 0:
             attributes[semconv.RESULT_BYTES] = fragment.whole
-        span = self._recording()
+        # Where the span around the request has ended before a stream has, the one around its end is used.
+        candidates = (self._span, trace.get_current_span())
+        span = next((each for each in candidates if each.is_recording()), None)
         if span is not None:
             add_event(span, semconv.ANSWER_INCOMPLETE, attributes)
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
             attributes.update(self._out.label_attributes)
             spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
-
-    def _recording(self) -> Span | None:
-        """Return the span around the request; where it has ended before a stream has, the one around its end."""
-        candidates = (self._span, trace.get_current_span())
-        return next((span for span in candidates if span.is_recording()), None)
 
 
 def _totals(execution: ExecutionState | None) -> Totals | None:
@@ -134,7 +129,7 @@ def follow_up(calls: Collection[SeenCall]) -> None:
             fragment.is_open = not follows and fragment.reason != semconv.OFFLOADED
 
 
-def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
+def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
     out: Telemetry,
     request: ModelRequest,
     execution: ExecutionState | None,
@@ -167,7 +162,9 @@ def pending(  # noqa: PLR0913, PLR0917 - the readings of one request
     if found and not _is_answerable(sized, has_new=bool(new)):
         found = []
     for call in alone:
-        fragment = _never_delivered(call) if call.delivered < 0 else call.fragment
+        if call.delivered < 0:  # the first reason stays
+            executions.partly_shown(call, Fragment(semconv.UNDELIVERED, 0, call.produced, call.span))
+        fragment = call.fragment
         if fragment is not None and fragment.is_open:
             found.append((call, None, fragment))
     return PendingAnswer(out, execution, found, must_call=request.must_call) if found else None
@@ -178,13 +175,6 @@ def _is_twice(sized: Sequence[Sized], call_id: str | None) -> bool:
     if call_id is None:
         return False
     return sum(one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS for one in sized) > 1
-
-
-def _never_delivered(call: SeenCall) -> Fragment:
-    fragment = Fragment(semconv.UNDELIVERED, 0, call.produced, call.span)
-    if call.fragment is None:
-        executions.partly_shown(call, fragment)
-    return call.fragment or fragment
 
 
 def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:

@@ -85,8 +85,12 @@ def _redacted(chosen: Settings, tool: str, attribute: str, text: str) -> str | N
     finally:
         switches.muted.reset(muting)
     shown = text_or_none(made)
+    if type(made) is CoroutineType:  # isinstance() would read __class__ from the value
+        made.close()
+        _say(named, "is async, and is called where nothing can be awaited")
+    elif shown is None and made is not None:
+        _say(named, f"returned {class_of(made)}, which is no text")
     if shown is None:
-        _refuse(named, made)
         return None
     return shown[: -chosen.capture_bytes] if _is_cut(text, chosen) else shown
 
@@ -102,15 +106,6 @@ def _function(named: str) -> Callable[..., object] | None:
         _absent.add(module)
         _say(named, f"cannot be imported ({type(error).__name__})")
         return None
-
-
-def _refuse(named: str, made: object) -> None:
-    """Warn of a function that has returned neither a text nor None."""
-    if type(made) is CoroutineType:  # isinstance() would read __class__ from the value
-        made.close()
-        _say(named, "is async, and is called where nothing can be awaited")
-    elif made is not None:
-        _say(named, f"returned {class_of(made)}, which is no text")
 
 
 def _is_cut(text: str, chosen: Settings) -> bool:

@@ -36,7 +36,7 @@ from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from opentelemetry.trace import SpanContext
 
@@ -299,7 +299,8 @@ def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[in
             places.setdefault(part.name, []).append(at)
     found: dict[int, SeenCall] = {}
     for name, left in places.items():
-        calls = [noted for noted in _calls_of(execution, name) if noted.produced >= 0]
+        every = (*execution.call_ids.values(), *(execution.unnamed or ()))
+        calls = [noted for noted in every if noted.tool == name and noted.produced >= 0]
         for known in (_is_delivered, _is_whole):
             for at in list(left):
                 noted = next((one for one in calls if known(one, parts[at].value)), None)
@@ -343,12 +344,6 @@ def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestP
         quoted = (noted for noted in waiting if noted.prints is not None and noted.prints.is_quoted(hashes))
         claimed = next(quoted, None)
     return None if claimed is None else executions.noted(execution, call_id, claimed)
-
-
-def _calls_of(execution: ExecutionState, tool: str) -> Iterator[SeenCall]:
-    for noted in (*execution.call_ids.values(), *(execution.unnamed or ())):
-        if noted.tool == tool:
-            yield noted
 
 
 def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, part: RequestPart, length: int) -> None:

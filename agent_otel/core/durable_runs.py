@@ -13,7 +13,7 @@ import contextlib
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from opentelemetry import trace
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext
@@ -21,6 +21,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel.core.execution_context import run_attributes
 from agent_otel.core.plain import text
 from agent_otel.telemetry import spans
 
@@ -139,22 +140,15 @@ class DurableRuns:
     def _opened(self, out: Telemetry, execution_id: str, run: _Run) -> spans.OpenSpan | None:
         if out.tracer is None:
             return None
-        attributes: dict[str, Any] = {
-            semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
-            semconv.EXECUTION_ID: execution_id,
-            **out.label_attributes,
-        }
-        if run.workflow is not None:
-            attributes[semconv.WORKFLOW_NAME] = run.workflow
+        operation = semconv.INVOKE_WORKFLOW
+        attributes = run_attributes(operation, execution_id, out.label_attributes, run.workflow)
         if not self._ends_at_exit:
             # Registered after the provider's own, this runs before it.
             atexit.register(self.end_all)
             self._ends_at_exit = True
         within = None if run.parent is None else trace.set_span_in_context(NonRecordingSpan(run.parent))
         mode, name = out.settings.spans, run.workflow or ""
-        return spans.open_run_span(
-            out.tracer, mode, semconv.INVOKE_WORKFLOW, name, attributes, start_ns=run.began_ns, within=within
-        )
+        return spans.open_run_span(out.tracer, mode, operation, name, attributes, start_ns=run.began_ns, within=within)
 
     @errors.guarded("run.exit")
     def end_all(self) -> None:

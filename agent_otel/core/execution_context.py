@@ -287,6 +287,20 @@ def describe(  # noqa: PLR0913, PLR0917 - what is known of a call
         attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
 
 
+def run_attributes(  # noqa: PLR0913, PLR0917 - what is known of a run
+    operation: str,
+    execution_id: str,
+    labels: Mapping[str, str],
+    workflow: str | None,
+    agent: str | None = None,
+    conversation: str | None = None,
+) -> dict[str, Any]:
+    """Return the attributes of the span around a run."""
+    named = {semconv.WORKFLOW_NAME: workflow, semconv.AGENT_NAME: agent, semconv.CONVERSATION_ID: conversation}
+    known = {key: name for key, name in named.items() if name is not None}
+    return {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: execution_id, **labels, **known}
+
+
 def mcp_attributes(call: McpCall) -> dict[str, Any]:
     """Return the attributes of a call over the Model Context Protocol."""
     attributes = {semconv.MCP_METHOD_NAME: semconv.MCP_METHOD}

@@ -159,19 +159,8 @@ class Conversation:
     """
 
     __slots__ = (
-        *(
-            "bytes",
-            "definitions",
-            "has_restarted",
-            "input_tokens",
-            "offered",
-            "parts",
-            "prefix",
-            "read_parts",
-            "shares",
-            "task",
-        ),
-        *("token_sizes", "turns"),
+        *("bytes", "definitions", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts"),
+        *("shares", "task", "token_sizes", "turns"),
     )
 
     def __init__(self) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.types import Remedied
+    from agent_otel.telemetry.setup import Telemetry
 
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
@@ -100,6 +101,13 @@ def is_ignored(state: ExecutionState, tool: str) -> bool:
     return state.followed is not None and state.followed.pop(tool, None) is not None
 
 
+def count_ignored(out: Telemetry, state: ExecutionState) -> None:
+    """Count, at the end of a run, the tools whose results no call has followed up."""
+    for tool in list(state.followed or ()):
+        if is_ignored(state, tool):
+            out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
+
+
 def reread(reference: str) -> None:
     """Record that the model has read on in a stored result."""
     fragment = _stored.get(reference)
@@ -140,10 +148,11 @@ def lacking(execution: ExecutionState, owner: int, *, has_call: bool) -> tuple[l
     return [], 0
 
 
-def lost_at_end(execution: ExecutionState) -> int:
-    """Return the number of requests that are known, at the end of their run, to have lost results."""
+def count_lost(out: Telemetry, execution: ExecutionState, agent: str | None) -> None:
+    """Count the requests that are known, at the end of their run, to have lost results."""
     unsure, execution.unsure = _still_due(execution.unsure), ()
-    return 0 if len(unsure) == 1 and unsure[0].has_call else len(unsure)
+    if unsure and not (len(unsure) == 1 and unsure[0].has_call):
+        out.metrics.record(semconv.HISTORY_LOST, len(unsure), agent)
 
 
 def _still_due(unsure: tuple[Lacking, ...]) -> tuple[Lacking, ...]:

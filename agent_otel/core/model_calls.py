@@ -84,8 +84,12 @@ def find(
     """
     found: list[ModelCall] = []
     carrier = execution_context.runtime.get()
-    is_first = carrier is not None and not carrier.has_requested and _is_first_of(carrier)
-    begin = len(parts) if is_first else -1
+    begin = -1
+    if carrier is not None and not carrier.has_requested:
+        carrier.has_requested = True
+        step = execution_context.current_step()
+        # LangGraph's steps run in one process, so theirs are no matter.
+        begin = len(parts) if step is not None and step.runtime != _LANGGRAPH else -1
     state = None if execution_id is None else executions.known(execution_id)
     begins = state is None or not state.streams  # another process has begun the conversation
     end = _print_of_end(parts, len(parts)) if parts else 0
@@ -96,8 +100,11 @@ def find(
         if seen is not None and not seen.shown and seen.produced >= 0:
             continue  # an adapter's
         begin = _unanswered(parts) if begin < 0 else begin
-        is_new = at >= begin and not _is_elsewhere(parts, at)
-        shown = _shown(out, execution_id, parts, at, seen) if is_new else None
+        place = asked_at(parts, at) if at >= begin else None
+        name = None if place is None else parts[place].name or part.name
+        # Not that of a call that an adapter records, or that the model made up.
+        is_elsewhere = name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
+        shown = None if place is None or is_elsewhere else _shown(out, execution_id, part, parts[place], at, seen)
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
@@ -115,7 +122,7 @@ def find(
 
 def hosted(out: Telemetry, execution_id: str | None, call: RequestPart, result: RequestPart) -> ModelCall | None:
     """Return the call of a tool that the provider ran, which its response shows; None for one that was shown before."""
-    return _shown(out, execution_id, (call, result), 1, None)
+    return _shown(out, execution_id, result, call, 1, None)
 
 
 def record(
@@ -148,13 +155,6 @@ def record(
         fragments.invite(executions.touched(execution_id), call.name, call.call.value, call.invites, call.seen.fragment)
 
 
-def _is_first_of(carrier: execution_context.Carrier) -> bool:
-    """Return true for the first request of a step; LangGraph's steps run in one process, so theirs are no matter."""
-    carrier.has_requested = True
-    step = execution_context.current_step()
-    return step is not None and step.runtime != _LANGGRAPH
-
-
 def _unanswered(parts: Sequence[RequestPart]) -> int:
     """Return the index from which on results are delivered for the first time.
 
@@ -179,21 +179,10 @@ def _print_of_end(parts: Sequence[RequestPart], end: int) -> int:
     return hash((end, last.part, last.call_id, beginning(last.value), characters(last.value)))
 
 
-def _is_elsewhere(parts: Sequence[RequestPart], at: int) -> bool:
-    """Return true for the result of a call that an adapter records, or that the model made up."""
-    place = asked_at(parts, at)
-    name = None if place is None else parts[place].name or parts[at].name
-    return name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
-
-
-def _shown(
-    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], at: int, seen: SeenCall | None
+def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
+    out: Telemetry, execution_id: str | None, part: RequestPart, call: RequestPart, at: int, seen: SeenCall | None
 ) -> ModelCall | None:
     """Return the call of a result if the request, or the response with a hosted call, shows it first."""
-    part, place = parts[at], asked_at(parts, at)
-    if place is None:
-        return None
-    call = parts[place]
     name = call.name or part.name
     if name is None or name == semconv.CONTEXT_SUMMARIZE:
         return None
@@ -202,7 +191,7 @@ def _shown(
     print_of_it = hash((name, digest.digest, at)) or 1
     call_id = part.call_id
     if call_id is None and execution_id is None:
-        call_id = f"{name} {hash((print_of_it, beginning(part.value), *_sketch(parts[:place])))}"
+        call_id = f"{name} {hash((print_of_it, beginning(part.value)))}"
     seen = executions.answered(None, call_id) if seen is None and call_id is not None else seen
     if seen is not None and seen.shown == print_of_it:
         return None  # the same request again
@@ -217,9 +206,8 @@ def _shown(
         if execution.followed:
             followup, follows = fragments.follow_up(execution, name, call.value, repeated=repeated)
         seen = executions.produced(execution, name, measured.bytes, call_id, totals)
-    else:
+    else:  # a call that the provider or another program has run
         seen = executions.shown_by_nobody(name, call_id or "")
-        repeated = _is_repeated(out, parts[:place], call, digest)
     seen = seen or new_call(name)
     seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
     cut = find_cut(part.value, measured.bytes)
@@ -257,21 +245,6 @@ def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
     return same[-1 - later] if later < len(same) else None
 
 
-def _sketch(parts: Sequence[RequestPart]) -> list[str]:
-    """Return how the user's messages before a call begin, which distinguishes conversations without any ids."""
-    return [beginning(part.value) for part in parts if part.part == semconv.USER]
-
-
-def _is_repeated(out: Telemetry, earlier: Sequence[RequestPart], call: RequestPart, digest: Arguments) -> bool:
-    """Return true when an earlier call of the request has the same tool and arguments."""
-    return any(
-        one.part == semconv.TOOL_CALL_ARGUMENTS
-        and one.name == call.name
-        and digest_arguments(one.value, out.args_key).digest == digest.digest
-        for one in earlier
-    )
-
-
 def _adopted(execution_id: str, part: RequestPart, call_id: str) -> SeenCall:
     """Return the call of a result that another execution of this process has made, else one of which nothing is known.
 
@@ -280,17 +253,12 @@ def _adopted(execution_id: str, part: RequestPart, call_id: str) -> SeenCall:
     """
     owner = executions.known(executions.owner((call_id,)) or "")
     seen = None if owner is None else owner.call_ids.get(call_id)
-    if seen is None or not _is_of(seen, part):
-        seen = new_call(part.name or "")
-    elif seen.delivered >= 0:
-        seen = copy(seen)
+    if seen is not None and seen.delivered >= 0:
+        seen = copy(seen) if 0 <= seen.length == characters(part.value) else None
+    elif seen is not None and (seen.prints is None or not seen.prints.is_quoted(hashes_in(texts(part.value)))):
+        seen = None
+    seen = new_call(part.name or "") if seen is None else seen
     return executions.noted(executions.touched(execution_id), call_id, seen)
-
-
-def _is_of(seen: SeenCall, part: RequestPart) -> bool:
-    if seen.delivered >= 0:
-        return seen.length >= 0 and seen.length == characters(part.value)
-    return seen.prints is not None and seen.prints.is_quoted(hashes_in(texts(part.value)))
 
 
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span

@@ -26,7 +26,7 @@ from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, Totals
     from agent_otel.core.models import ModelFacts, Rates
@@ -78,19 +78,8 @@ class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
     __slots__ = (
-        "answered_by",
-        "bytes",
-        "conversation",
-        "execution",
-        "has_failed",
-        "is_inside",
-        "model",
-        "removed",
-        "reservation",
-        "run",
-        "shares",
-        "span",
-        "tools",
+        *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "model", "removed"),
+        *("reservation", "run", "shares", "span", "tools"),
     )
 
     def __init__(
@@ -180,14 +169,12 @@ def unreported(out: Telemetry, sent: SentRequest) -> None:
     """Estimate the tokens of a request whose stream has ended without any."""
     tokens = estimated(sent)
     totals = sent.execution if sent.run is None else sent.run
-    if totals is not None:
-        with _lock:
-            totals.estimated_tokens += tokens
+    spent_apart(totals, tokens)
     if sent.reservation is not None:
         sent.reservation.used(tokens)
     sizes, shown = grown(sent, tokens), {semconv.CONTEXT_ESTIMATED: True}
     models.when_answered(sent.model, sent.answered_by, record, out, sent, tokens, sizes, shown)
-    _cost_unreported(out, sent)
+    _offered(out, sent, 0, {})
 
 
 def totals_of(execution_id: str | None) -> Totals | None:
@@ -216,11 +203,13 @@ def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:
     """Count a request that its provider refused because of its length; of all layers that see the error, one does."""
     if not sent.has_failed:
         sent.has_failed = True
-        _cost_unreported(out, sent)
+        _offered(out, sent, 0, {})
         if sent.reservation is not None:
             sent.reservation.failed(error)
         if is_rejection(error):
-            rejected(out, sent)
+            out.metrics.model(sent.model).rejected.record(1)
+            if sent.span.is_recording():
+                put_on_any(sent.span, {semconv.CONTEXT_REJECTED: True})
 
 
 def last_request(execution_id: str | None) -> LastRequest | None:
@@ -280,12 +269,6 @@ def _remedied(
             count = round(less * tokens / max(sent.bytes, 1))
             found.append((out.metrics.remedy(strategy, is_on=is_on), count))
     return found
-
-
-def _cost_unreported(out: Telemetry, sent: SentRequest) -> None:
-    """Count the tools that a request without a report of its tokens has offered."""
-    if sent.tools is not None:
-        _offered(out, sent, 0, {})
 
 
 def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, Any]) -> None:
@@ -405,13 +388,6 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
     put_on_any(sent.span, attributes)
 
 
-def rejected(out: Telemetry, sent: SentRequest) -> None:
-    """Count a request that its provider refused because it is longer than the window."""
-    out.metrics.model(sent.model).rejected.record(1)
-    if sent.span.is_recording():
-        put_on_any(sent.span, {semconv.CONTEXT_REJECTED: True})
-
-
 def is_rejection(error: BaseException) -> bool:
     """Return true for the error by which a provider refuses a request that is longer than the context window.
 
@@ -425,23 +401,14 @@ def is_rejection(error: BaseException) -> bool:
     inner = fields(body.get("error"))
     if any(text(each) in _CODES for each in (known.get("code"), body.get("code"), inner.get("code"))):
         return True
-    status = _status(known)
-    if status is not None and not _LOWEST <= status < _HIGHEST:
-        return False
-    said = (text_of(error, _MOST_CHARACTERS, _SDKS), *_texts(body), *_texts(inner))
-    return any(re.search(_MESSAGES, one[:_MOST_CHARACTERS], re.IGNORECASE) for one in said)
-
-
-def _texts(known: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the texts among the fields of a response's body."""
-    return (value for value in known.values() if type(value) is str)
-
-
-def _status(known: Mapping[str, Any]) -> int | None:
-    """Return the HTTP status among the fields of an SDK's error; None where it has none."""
     metadata = fields(fields(known.get("response")).get("ResponseMetadata"))  # botocore's
     found = (known.get("status_code"), metadata.get("HTTPStatusCode"), known.get("code"))
-    return next((status for status in found if type(status) is int), None)
+    status = next((each for each in found if type(each) is int), None)
+    if status is not None and not _LOWEST <= status < _HIGHEST:
+        return False
+    said = (text_of(error, _MOST_CHARACTERS, _SDKS), *body.values(), *inner.values())
+    texts = (one[:_MOST_CHARACTERS] for one in said if type(one) is str)
+    return any(re.search(_MESSAGES, one, re.IGNORECASE) for one in texts)
 
 
 _next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_bytes", default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from agent_otel import semconv
 from agent_otel._internal import collected, errors, failures
@@ -65,7 +65,9 @@ class NamedExecution:
         exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.leave()
-        collected.run(functools.partial(self._record, _type_of(error), time.time_ns(), exemplar, error is not None))
+        # A generator that its consumer stopped reading has not failed.
+        error_type = None if error is None or isinstance(error, GeneratorExit) else failures.error_type(error)
+        collected.run(functools.partial(self._record, error_type, time.time_ns(), exemplar, error is not None))
 
     def close(self) -> None:
         """Close the span if an interrupt has ended `finish`."""
@@ -82,26 +84,14 @@ class NamedExecution:
         end(out, named.id, named.workflow, named.agent, has_failed=has_failed, exemplar=exemplar)
 
 
-def _type_of(error: BaseException | None) -> str | None:
-    """Return the type of a failure; a generator that its consumer stopped reading has none."""
-    return None if error is None or isinstance(error, GeneratorExit) else failures.error_type(error)
-
-
 def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans.OpenSpan | None:
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
-    attributes: dict[str, Any] = {
-        semconv.OPERATION_NAME: semconv.INVOKE_WORKFLOW,
-        semconv.EXECUTION_ID: identity.id,
-        semconv.CONVERSATION_ID: identity.id,
-        **out.label_attributes,
-    }
-    if identity.workflow is not None:
-        attributes[semconv.WORKFLOW_NAME] = identity.workflow
-    if identity.agent is not None:
-        attributes[semconv.AGENT_NAME] = identity.agent
-    name = identity.workflow or ""
-    return spans.open_run_span(out.tracer, out.settings.spans, semconv.INVOKE_WORKFLOW, name, attributes)
+    operation, execution_id, workflow = semconv.INVOKE_WORKFLOW, identity.id, identity.workflow
+    attributes = execution_context.run_attributes(
+        operation, execution_id, out.label_attributes, workflow, identity.agent, execution_id
+    )
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, workflow or "", attributes)
 
 
 def end(  # noqa: PLR0913 - the execution's names and its end
@@ -118,10 +108,8 @@ def end(  # noqa: PLR0913 - the execution's names and its end
     if finished is not None:
         if finished.unsettled is not None and not has_failed:
             finished.unsettled.ended(finished.tool_calls)
-        if lost := fragments.lost_at_end(finished):
-            out.metrics.record(semconv.HISTORY_LOST, lost, agent)
-        for tool in finished.followed or ():
-            out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
+        fragments.count_lost(out, finished, agent)
+        fragments.count_ignored(out, finished)
         totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
         out.metrics.execution(workflow, agent, *totals)
         out.metrics.spent(execution_id, workflow, agent, finished, exemplar)

@@ -95,7 +95,9 @@ def discover(runtime: str, boundary: str, cap_bytes: int, variant: str | None = 
 def _look_up(runtime: str, boundary: str, version: str | None, variant: str | None) -> EffectiveCap | None:
     rows = [cap for cap in payload_caps() if (cap.runtime, cap.boundary) == (runtime, boundary)]
     configured = {(of, at): cap_bytes for of, at, cap_bytes in settings.current().caps}
-    chosen = _choose(rows, version, variant)
+    of_version = [row for row in rows if _speaks_of(row.versions, version)]  # without a version, of all
+    of_variant = [row for row in of_version if row.variant == variant]
+    chosen = of_variant or [row for row in of_version if not row.variant]
     cap_bytes = _told(configured, runtime, boundary, chosen)
     if cap_bytes is None and not (any(row.cumulative for row in rows) if rows else boundary == "history"):
         cap_bytes = configured.get((runtime, "payload"))
@@ -113,12 +115,6 @@ def _look_up(runtime: str, boundary: str, version: str | None, variant: str | No
         if row.bytes is not None
     ]
     return min(known, default=None)
-
-
-def _choose(rows: Iterable[Cap], version: str | None, variant: str | None) -> list[Cap]:
-    """Return the rows for this version and variant; without a version, the rows of all versions."""
-    rows = [row for row in rows if _speaks_of(row.versions, version)]
-    return [row for row in rows if row.variant == variant] or [row for row in rows if not row.variant]
 
 
 def _told(said: Mapping[_Boundary, int], runtime: str, boundary: str, rows: Iterable[Cap]) -> int | None:

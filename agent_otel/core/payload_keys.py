@@ -69,11 +69,10 @@ def _summed(paths: Mapping[str, int]) -> dict[str, int]:
 
 
 def _is_shown(key: str) -> bool:
-    return key in {ANY, "$"} or is_field(key) or (key in declared and _is_identifier(key))
-
-
-def _is_identifier(key: str) -> bool:
-    return bool(re.fullmatch(_IDENTIFIER, key)) and not (re.match(_OF_A_SERVICE, key) or re.search(_UNSPEAKABLE, key))
+    if key in {ANY, "$"} or is_field(key):
+        return True
+    is_identifier = key in declared and re.fullmatch(_IDENTIFIER, key) is not None
+    return is_identifier and not (re.match(_OF_A_SERVICE, key) or re.search(_UNSPEAKABLE, key))
 
 
 def _keys(text: str) -> Iterator[str]:

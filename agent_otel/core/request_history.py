@@ -338,11 +338,8 @@ def _is_doubled(sized: Sequence[Sized]) -> bool:
     return len(results) > len(same)
 
 
-_PREFIX_HEADS = (KINDS[semconv.TOOLS], KINDS[semconv.SYSTEM])
 _PARTS = tuple(KINDS)
-_PREFIX_ANSWERED = frozenset(
-    KINDS[part] for part in (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
-)
+_PREFIX_ANSWERED = frozenset(KINDS[part] for part in _ANSWERED)
 
 # Changes in the part of a request that the request before had: a prompt cache cannot serve what follows them.
 # Providers cache a request's beginning: tools, system prompt, messages in their order. Only a request that continues
@@ -383,11 +380,14 @@ def of_head(execution: ExecutionState, request: ModelRequest, sized: Sequence[Si
     prints = {one.print for one in sized}
     for earlier in reversed(list(streams.values())):
         _, sizes, kinds = earlier.parts
-        has_tools = bool(kinds) and _PREFIX_HEADS[0] in kinds
-        if has_tools and not _PREFIX_ANSWERED.isdisjoint(kinds) and _continues(earlier.parts, prints):
+        messages = [one for one, kind in zip(earlier.parts.prints, kinds, strict=True) if kind not in _HEADS]
+        is_answered = KINDS[semconv.TOOLS] in kinds and not _PREFIX_ANSWERED.isdisjoint(kinds)
+        if is_answered and prints.issuperset(messages):
             part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
             at = max(kinds.find(KINDS[part]), 0)
-            tool = _moved(earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else None
+            # The first definition that has moved, changed, come or gone.
+            pairs = zip_longest(earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else ()
+            tool = next((one[0] for old, new in pairs if old != new and (one := new or old)), None)
             return Change(part, at, sum(sizes[at:]), tool)
     return None
 
@@ -396,18 +396,6 @@ def _definitions(sized: Sequence[Sized]) -> tuple[tuple[str, int | None], ...]:
     """Return the names of the tools that a request offers, with the prints of their definitions."""
     offered = [one.part.value for one in sized if one.part.part == semconv.TOOLS]
     return tuple((name, plain_print(known)) for value in offered for name, known in tool_names.definitions_in(value))
-
-
-def _moved(before: tuple[tuple[str, int | None], ...], now: tuple[tuple[str, int | None], ...]) -> str | None:
-    """Return the name of the first definition that has moved, changed, come or gone."""
-    pairs = zip_longest(before, now, fillvalue=None)
-    return next((one[0] for earlier, later in pairs if earlier != later and (one := later or earlier)), None)
-
-
-def _continues(before: SeenParts, prints: set[int]) -> bool:
-    """Return true when all messages of a request stand in another one."""
-    pairs = zip(before.prints, before.kinds, strict=True)
-    return all(one in prints for one, kind in pairs if kind not in _PREFIX_HEADS)
 
 
 def tell(
@@ -426,10 +414,8 @@ def tell(
     }
     if change.tool is not None:
         attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(change.tool)
-    if KINDS[change.part] not in _PREFIX_HEADS:
-        attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(
-            kind not in _PREFIX_HEADS for kind in before.kinds[: change.at + 1]
-        )
+    if KINDS[change.part] not in _HEADS:
+        attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(kind not in _HEADS for kind in before.kinds[: change.at + 1])
         is_same_kind = change.at < len(sized) and sized[change.at].part.part == change.part
         call = calls.get(change.at)
         tool = (call.tool if call is not None else sized[change.at].part.name) if is_same_kind else None
@@ -439,7 +425,6 @@ def tell(
 
 
 _MOST_PLACES = 8
-_OFFERED = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
 _USER = KINDS[semconv.USER]
 _ASSISTANT = KINDS[semconv.ASSISTANT]
 _RESULT = KINDS[semconv.TOOL_RESULTS]
@@ -507,13 +492,17 @@ def drop(
     before = conversation.parts
     if len(before.prints) >= MOST_PARTS:
         return None
-    if any(call.fragment is REUSED for call in calls.values()) or _has_ids_twice(sized):
+    results = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS]
+    ids = [call_id for call_id in results if call_id is not None]
+    if any(call.fragment is REUSED for call in calls.values()) or len(ids) > len(set(ids)):
         return None
     earlier, later = _messages(before), _messages(parts)
     if not earlier or not later:
         return None
     dropped = _left_out(earlier, later, has_tools=KINDS[semconv.TOOLS] in parts.kinds)
-    if dropped is None and not _has_common(earlier, later):
+    # The model may write the same text in several turns.
+    own = {one.print for one in earlier if one.kind != _ASSISTANT}
+    if dropped is None and own.isdisjoint(one.print for one in later):
         if later[0].kind == _USER:
             conversation.has_restarted = True
             begin(conversation, parts)
@@ -525,12 +514,7 @@ def drop(
 def _messages(parts: SeenParts) -> list[_Message]:
     """Return the parts of the history; empty ones distinguish no message."""
     found = map(_Message, parts.prints, parts.sizes, parts.kinds)
-    return [one for one in found if one.bytes and one.kind not in _OFFERED]
-
-
-def _has_ids_twice(sized: Sequence[Sized]) -> bool:
-    ids = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
-    return len(ids) > len(set(ids))
+    return [one for one in found if one.bytes and one.kind not in _HEADS]
 
 
 def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool) -> list[_Message] | None:
@@ -578,11 +562,6 @@ def _overlap(before: list[int], prints: list[int]) -> _Overlap | None:
         if first < stop and prints[:first] == before[:first]:
             found.append(_Overlap(first, stop, last + 1))
     return found[0] if len(found) == 1 else None
-
-
-def _has_common(earlier: list[_Message], later: list[_Message]) -> bool:
-    """Return true when two requests share a message; the model may write the same text in several turns."""
-    return not {one.print for one in earlier if one.kind != _ASSISTANT}.isdisjoint(one.print for one in later)
 
 
 def _are_new(sized: Sequence[Sized], calls: Mapping[int, SeenCall], new: Collection[SeenCall]) -> bool:

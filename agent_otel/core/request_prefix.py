@@ -189,12 +189,11 @@ def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> 
         return False
     if len(set(ids)) < len(ids) or not prefix.ids.keys().isdisjoint(ids):
         return False
-    return not any(part.part in _HEADS or _is_by_name(part) for part in new)
-
-
-def _is_by_name(part: RequestPart) -> bool:
-    """Return true for a result that is matched by its tool's name and the order of all."""
-    return part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None
+    # A result without an id is matched by its tool's name and the order of all.
+    return not any(
+        part.part in _HEADS or (part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None)
+        for part in new
+    )
 
 
 def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
@@ -420,12 +419,10 @@ def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
 def _joined(one: Depth, other: Depth) -> Depth:
     """Return the values of a depth and of more; where objects are among one of them, the ids of all types."""
     if (_OBJECT in one.sorts) != (_OBJECT in other.sorts):
-        one, other = map(_with_ids, (one, other))
+        one, other = (
+            each if _OBJECT in each.sorts else each._replace(types=tuple(map(id, each.types))) for each in (one, other)
+        )
     return Depth(*map(add, one, other))
-
-
-def _with_ids(one: Depth) -> Depth:
-    return one if _OBJECT in one.sorts else one._replace(types=tuple(map(id, one.types)))
 
 
 def _sort(value: Any) -> int:

@@ -103,7 +103,11 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall
     if call is not None and call.offloads_above:
         found.append(Budget(call.offloads_above, semconv.LAYER_FRAMEWORK))
     if call is not None and call.host is not None:
-        host_bytes = _accepted_by(call.host, call.announced or chosen.mcp_result_characters)
+        # Hosts count characters, of which a text has no more than bytes. Gemini CLI adds the server's name to its own.
+        announced = call.announced or chosen.mcp_result_characters
+        host_bytes = next((limit_bytes for name, limit_bytes in HOSTS.items() if call.host.startswith(name)), 0)
+        if announced is not None and call.host.startswith(_READS_ANNOUNCEMENTS):
+            host_bytes = min(announced, MOST_ANNOUNCED)
         if host_bytes:
             found.append(Budget(host_bytes, semconv.HOST))
     if execution is not None and execution.context_bytes:
@@ -153,13 +157,3 @@ def _transport_bytes() -> int:
     if configured is not None:
         return configured.bytes
     return min((limit_bytes for variable, limit_bytes in TRANSPORTS.items() if os.environ.get(variable)), default=0)
-
-
-def _accepted_by(host: str, announced: int | None) -> int:
-    """Return the bytes of a result that a host passes on to its model; 0 when unknown.
-
-    Hosts count characters, of which a text has no more than bytes. Gemini CLI adds the server's name to its own.
-    """
-    if announced is not None and host.startswith(_READS_ANNOUNCEMENTS):
-        return min(announced, MOST_ANNOUNCED)
-    return next((limit_bytes for name, limit_bytes in HOSTS.items() if host.startswith(name)), 0)

@@ -74,7 +74,8 @@ class RoundCounts:
             items == largest
             and times >= enough
             and items >= fewest
-            and _is_round(items)
+            # A number that programmers use as a limit: a multiple of 10 or 25, or a power of two.
+            and not (items % 10 and items % 25 and items & (items - 1))
             and not _is_in(arguments, items)
         )
 
@@ -94,11 +95,6 @@ def _items(value: Any) -> int:
         return 0
     lists = [len(part) for part in known.values() if type(part) is list]
     return lists[0] if len(lists) == 1 else 0
-
-
-def _is_round(number: int) -> bool:
-    """Return True for a number that programmers use as a limit: a multiple of 10 or 25, or a power of two."""
-    return not (number % 10 and number % 25 and number & (number - 1))
 
 
 def _is_in(arguments: Any, number: int) -> bool:

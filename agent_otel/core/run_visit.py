@@ -5,6 +5,7 @@ A generator's run is current during its steps only. A run that continues in a ta
 
 from __future__ import annotations
 
+import functools
 import secrets
 import sys
 from typing import TYPE_CHECKING, Any
@@ -120,8 +121,8 @@ class RunVisit:
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
         state = executions.known(run.key)
-        if state is not None and (lost := fragments.lost_at_end(state)):
-            self._out.metrics.record(semconv.HISTORY_LOST, lost, run.agent)
+        if state is not None:
+            fragments.count_lost(self._out, state, run.agent)
         exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
             self._span.write(run.totals.attributes(), error_type, None)
@@ -130,8 +131,9 @@ class RunVisit:
             sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
             self._out.metrics.execution(run.workflow, run.agent, *sums)
         self._out.metrics.spent(run.id, run.workflow, run.agent, totals, exemplar)
-        if run.conversation is None:
-            self._forget(run.id)
+        state = executions.known(run.id) if run.conversation is None else None
+        if state is not None:  # its calls are kept: a resumed run delivers results
+            fragments.count_ignored(self._out, state)
         acting = result_remedies()
         if acting is not None:
             acting.finished(run.id)
@@ -151,46 +153,29 @@ class RunVisit:
         """End the run of a generator that its consumer stopped reading."""
         self._finish(None)
 
-    def _forget(self, run_id: str) -> None:
-        """Count the fragments that no call of this run followed up. Keep its calls: a resumed run delivers results."""
-        state = executions.known(run_id)
-        if state is not None and state.followed:
-            for tool in list(state.followed):
-                if fragments.is_ignored(state, tool):
-                    self._out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
-
 
 def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:
     """Open the span of a run where no span is open; None where there is one, or the setting excludes it."""
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
     operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
-    attributes = {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: run.id, **out.label_attributes}
-    if run.workflow is not None:
-        attributes[semconv.WORKFLOW_NAME] = run.workflow
-    if run.agent is not None:
-        attributes[semconv.AGENT_NAME] = run.agent
-    if run.conversation is not None:
-        attributes[semconv.CONVERSATION_ID] = run.conversation
+    attributes = execution_context.run_attributes(
+        operation, run.id, out.label_attributes, run.workflow, run.agent, run.conversation
+    )
     name = run.workflow or run.agent or ""
     return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
 
 
-def enter_run(reader: RunReader, invocation: Invocation) -> RunVisit | None:
-    """Begin an outermost run of an agent; return None when the call begins none."""
-    return _enter(reader, invocation, is_stream=False)
-
-
-def enter_run_stream(reader: RunReader, invocation: Invocation) -> RunVisit | None:
-    """Begin an outermost run of an agent at the first step of a generator; return None when that begins none."""
-    return _enter(reader, invocation, is_stream=True)
-
-
 @errors.guarded("run.enter")
-def _enter(reader: RunReader, invocation: Invocation, *, is_stream: bool) -> RunVisit | None:
+def enter_run(reader: RunReader, invocation: Invocation, *, is_stream: bool = False) -> RunVisit | None:
+    """Begin an outermost run of an agent; return None when the call begins none."""
     if not switches.enabled or switches.muted.get():
         return None
     return None if is_suppressed() else begin(reader, reader.run(invocation), is_stream=is_stream)
+
+
+#: Begins a run at the first step of a generator.
+enter_run_stream = functools.partial(enter_run, is_stream=True)
 
 
 def begin(reader: RunReader, begun: AgentRun | None, *, is_stream: bool = False) -> RunVisit | None:

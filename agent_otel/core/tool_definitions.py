@@ -26,7 +26,7 @@ from agent_otel.measure.preview import clean
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.types import ModelRequest
@@ -88,11 +88,10 @@ class Definitions:
         """Return the new definitions of a request; none for most requests of the same size."""
         with self._lock:
             times = self._requests.pop((owner, fingerprint), 0)
-            self._requests[owner, fingerprint] = times + 1
-            _drop_first(self._requests, _MOST_REQUESTS)
+            tool_names.keep(self._requests, (owner, fingerprint), times + 1, _MOST_REQUESTS)
         if times % SAMPLED:
             return []
-        found = {name: _properties(schema) for name, schema in _schemas(definitions)}
+        found = {name: _properties(known) for name, known in tool_names.definitions_in(definitions)}
         with self._lock:
             new = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
         return [definition for definition in new if definition is not None]
@@ -104,18 +103,14 @@ class Definitions:
 
     def _compared(self, key: tuple[Any, ...], name: str, schema: dict[str, str]) -> NewDefinition | None:
         before, variants = self._tools.pop(key, (schema, frozenset()))
-        this = _fingerprint(schema)
-        self._tools[key] = schema, variants if len(variants) >= _MOST_VARIANTS else variants | {this}
-        _drop_first(self._tools, _MOST_TOOLS)
+        # 8 hex digits of a hash of paths and types, which is the same in all processes.
+        lines = "\n".join(sorted(f"{path} {kind}" for path, kind in schema.items()))
+        this = hashlib.blake2b(lines.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
+        all_variants = variants if len(variants) >= _MOST_VARIANTS else variants | {this}
+        tool_names.keep(self._tools, key, (schema, all_variants), _MOST_TOOLS)
         if this in variants or len(variants) >= _MOST_VARIANTS:
             return None
         return NewDefinition(name, this, _change(name, before, schema) if variants else None)
-
-
-def _fingerprint(schema: dict[str, str]) -> str:
-    """Return 8 hex digits of a hash of paths and types, which is the same in all processes."""
-    lines = "\n".join(sorted(f"{path} {kind}" for path, kind in schema.items()))
-    return hashlib.blake2b(lines.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
 
 
 def _change(name: str, before: dict[str, str], schema: dict[str, str]) -> SchemaChange:
@@ -154,21 +149,18 @@ def _tell(out: Telemetry, change: SchemaChange) -> None:
     if span.is_recording():
         add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **attributes})
     else:
-        unshown[tool] = attributes
-        _drop_first(unshown, _MOST_TOOLS)
+        tool_names.keep(unshown, tool, attributes, _MOST_TOOLS)
 
 
-def _schemas(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the names and schemas of definitions: JSON schemas, or objects of an SDK with the same fields."""
-    for name, definition in tool_names.definitions_in(value):
-        schema = next((fields(definition[key]) for key in _SCHEMAS if definition.get(key) is not None), {})
-        yield name, fields(schema.get("json")) or schema  # Bedrock's
+def _properties(definition: dict[str, Any]) -> dict[str, str]:
+    """Return the types of the properties by path; a required one's type ends with an exclamation mark.
 
-
-def _properties(schema: Any) -> dict[str, str]:
-    """Return the types of the properties by path; a required one's type ends with an exclamation mark."""
+    The schema of a definition is a JSON schema, or an object of an SDK with the same fields.
+    """
+    schema = next((fields(definition[key]) for key in _SCHEMAS if definition.get(key) is not None), {})
+    schema = fields(schema.get("json")) or schema  # Bedrock's
     found: dict[str, str] = {}
-    _add(found, fields(schema), "", fields(schema), 0)
+    _add(found, schema, "", schema, 0)
     return found
 
 
@@ -203,11 +195,6 @@ def _type_of(schema: dict[str, Any], root: dict[str, Any]) -> str:
     for key in _CHOICES:
         kinds += [text(_resolved(fields(choice), root).get("type")) for choice in listed(schema.get(key))]
     return "|".join(sorted(kind.lower() for kind in kinds if kind))
-
-
-def _drop_first(kept: dict[Any, Any], most: int) -> None:
-    if len(kept) > most:
-        kept.pop(next(iter(kept), None), None)
 
 
 definitions = Definitions()

@@ -40,16 +40,12 @@ def reset() -> None:
 
 def note(name: str) -> None:
     """Remember the name of a tool; of too many the first is forgotten."""
-    _seen[name] = None
-    if len(_seen) > _MOST:
-        _drop_first(_seen)
+    keep(_seen, name, None)
 
 
 def note_call(name: str) -> None:
     """Remember the name of a tool that an adapter has called."""
-    called[name] = None
-    if len(called) > _MOST:
-        _drop_first(called)
+    keep(called, name, None)
 
 
 def is_called(name: str) -> bool:
@@ -71,9 +67,7 @@ def note_parameters(names: Iterable[str]) -> None:
 
 def note_offered(name: str) -> None:
     """Remember the name of a tool that a model request offers."""
-    _offered[name] = None
-    if len(_offered) > _MOST:
-        _drop_first(_offered)
+    keep(_offered, name, None)
 
 
 def is_offered(name: str) -> bool:
@@ -85,9 +79,7 @@ def note_definitions(definitions: object, fingerprint: int) -> None:
     """Remember the names in a model request's definitions of tools, unless the same were read before."""
     if fingerprint in _definitions:
         return
-    _definitions[fingerprint] = None
-    if len(_definitions) > _MOST_DEFINITIONS:
-        _drop_first(_definitions)
+    keep(_definitions, fingerprint, None, _MOST_DEFINITIONS)
     for name, definition in definitions_in(definitions):
         note(name)
         note_description(name, definition.get("description"))
@@ -97,9 +89,7 @@ def note_description(name: str, description: object) -> None:
     """Remember the description of a tool, if it has one."""
     plain = text(description)
     if plain:
-        descriptions[clean(name)] = clean(plain)
-        if len(descriptions) > _MOST:
-            _drop_first(descriptions)
+        keep(descriptions, clean(name), clean(plain))
 
 
 def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -116,5 +106,8 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
                 yield from definitions_in(known[key], depth - 1)
 
 
-def _drop_first(names: dict[Any, Any]) -> None:
-    names.pop(next(iter(names), None), None)
+def keep(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
+    """Keep a value; of too many the first is forgotten."""
+    kept[key] = value
+    if len(kept) > most:
+        kept.pop(next(iter(kept), None), None)

@@ -316,21 +316,22 @@ def _write(record: ToolInvocation) -> None:
     """Set the attributes and events of a call on its span."""
     if record.span is None or not record.span.span.is_recording():
         return
-    again, record.written = record.written, True
+    span, again, record.written = record.span.span, record.written, True
     if record.change is not None and not again:
-        add_event(record.span.span, semconv.SHAPE_CHANGED, record.change.attributes())
+        add_event(span, semconv.SHAPE_CHANGED, record.change.attributes())
     if tool_definitions.unshown and (schema := tool_definitions.unshown.pop(record.name, None)) is not None:
-        add_event(record.span.span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
-    if record.limit_reached is not None and not again:
-        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.limit_reached.limit}
-        add_event(record.span.span, semconv.TOOL_CALL_EVENT, skip)
-    if record.waited is not None and not again:
-        reason, seconds = record.waited
-        add_event(record.span.span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
-    if record.is_answered and not again:
-        add_event(record.span.span, semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
-    if record.denied is not None and not again:
-        add_event(record.span.span, semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
+        add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
+    if not again:
+        if record.limit_reached is not None:
+            skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.limit_reached.limit}
+            add_event(span, semconv.TOOL_CALL_EVENT, skip)
+        if record.waited is not None:
+            reason, seconds = record.waited
+            add_event(span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
+        if record.is_answered:
+            add_event(span, semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
+        if record.denied is not None:
+            add_event(span, semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.lazy import pattern
@@ -10,7 +11,7 @@ from agent_otel._internal.object_kinds import RECORD, shape_of
 from agent_otel.core.plain import fields, given, listed, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 _VERSION: Final = pattern(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
@@ -148,63 +149,53 @@ def _bedrock(counts: Mapping[str, Any]) -> Usage:
     return Usage(read_in, cached, _count(counts, "outputTokens"), written=put)
 
 
-def _gemini(counts: Mapping[str, Any]) -> Usage:
-    thoughts = _count(counts, "thoughtsTokenCount")
-    read_in, wrote = counts.get("promptTokensDetails"), counts.get("candidatesTokensDetails")
+def _google(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
+    """Read Gemini or Google's interactions, which count thoughts apart from the output."""
+    sent, of_tools, cached, wrote, thought, *by_modality = names
+    (media, audio), (_, spoken), (_, cached_audio) = (_of_media(counts.get(name)) for name in by_modality)
+    thoughts = _count(counts, thought)
     return Usage(
-        _count(counts, "promptTokenCount", "toolUsePromptTokenCount"),
-        _count(counts, "cachedContentTokenCount"),
-        _count(counts, "candidatesTokenCount") + thoughts,
+        _count(counts, sent, of_tools),
+        _count(counts, cached),
+        _count(counts, wrote) + thoughts,
         thoughts,
-        _of_media(read_in),
-        audio=_of_audio(read_in),
-        spoken=_of_audio(wrote),
-        cached_audio=_of_audio(counts.get("cacheTokensDetails")),
+        media,
+        audio=audio,
+        spoken=spoken,
+        cached_audio=cached_audio,
     )
 
 
-def _of_media(by_modality: Any) -> int:
-    """Return the tokens that are no text, of a list in either of Google's forms."""
-    return sum(count for modality, count in _by_modality(by_modality) if modality not in _TEXTS)
-
-
-def _of_audio(by_modality: Any) -> int:
-    return sum(count for modality, count in _by_modality(by_modality) if modality == "AUDIO")
-
-
-def _by_modality(given_counts: Any) -> Iterator[tuple[str | None, int]]:
-    for each in map(fields, listed(given_counts)):
-        modality = text(each.get("modality"))
-        yield modality and modality.upper(), _count(each, "tokenCount", "tokens")
-
-
-def _interaction(counts: Mapping[str, Any]) -> Usage:
-    """Read Google's interactions, which count thoughts apart from the output."""
-    thoughts = _count(counts, "total_thought_tokens")
-    read_in = counts.get("input_tokens_by_modality")
-    return Usage(
-        _count(counts, "total_input_tokens", "total_tool_use_tokens"),
-        _count(counts, "total_cached_tokens"),
-        _count(counts, "total_output_tokens") + thoughts,
-        thoughts,
-        _of_media(read_in),
-        audio=_of_audio(read_in),
-        spoken=_of_audio(counts.get("output_tokens_by_modality")),
-        cached_audio=_of_audio(counts.get("cached_tokens_by_modality")),
-    )
+def _of_media(by_modality: Any) -> tuple[int, int]:
+    """Return the tokens that are no text, and those that are audio, of a list in either of Google's forms."""
+    media = audio = 0
+    for each in map(fields, listed(by_modality)):
+        modality, count = text(each.get("modality")), _count(each, "tokenCount", "tokens")
+        modality = "TEXT" if modality is None else modality.upper()
+        media += count if modality not in _TEXTS else 0
+        audio += count if modality == "AUDIO" else 0
+    return media, audio
 
 
 def _ollama(counts: Mapping[str, Any]) -> Usage:
     return Usage(_count(counts, "prompt_eval_count"), 0, _count(counts, "eval_count"))
 
 
-_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED", None)
+_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED")
+_GEMINI = (
+    *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount", "candidatesTokenCount"),
+    *("thoughtsTokenCount", "promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails"),
+)
+_INTERACTION = (
+    *("total_input_tokens", "total_tool_use_tokens", "total_cached_tokens", "total_output_tokens"),
+    *("total_thought_tokens", "input_tokens_by_modality", "output_tokens_by_modality", "cached_tokens_by_modality"),
+)
 _FORMATS = (
     ("prompt_tokens", _chat),
     ("input_tokens", _items),
     ("inputTokens", _bedrock),
-    ("promptTokenCount", _gemini),
-    ("total_input_tokens", _interaction),
+    ("promptTokenCount", partial(_google, names=_GEMINI)),
+    ("total_input_tokens", partial(_google, names=_INTERACTION)),
     ("output_tokens", _items),
     ("prompt_eval_count", _ollama),
     ("eval_count", _ollama),
