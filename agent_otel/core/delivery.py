@@ -327,7 +327,7 @@ def _is_whole(noted: SeenCall, value: object) -> bool:
 
 
 def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestPart], at: int) -> SeenCall | None:
-    """Return the call without an id whose result this is, and store it under the request's id.
+    """Return the call without an id that has this result, and store it under the request's id.
 
     It has the tool and the arguments of the request's call with this id, else passages of the result.
     """
