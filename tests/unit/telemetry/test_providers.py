@@ -226,18 +226,6 @@ def test_state_that_the_provider_keeps_is_no_loss(told: Callable[..., Json], pro
     assert counted(told(provider, body), "model.history.lost") == 0
 
 
-@pytest.mark.parametrize(
-    ("provider", "body"),
-    [
-        ("anthropic", "say({'role': 'user', 'content': text})"),
-        ("google", "send(types.Part(text=text))"),
-        ("bedrock", "send({'text': text})"),
-    ],
-)
-def test_history_that_is_gone_is_lost(told: Callable[..., Json], provider: str, body: str) -> None:
-    assert counted(told(provider, f"for text in ('one', 'two'):\n    {body}"), "model.history.lost") == 1
-
-
 @pytest.mark.parametrize("major", ["anthropic", "anthropic-0.125"])
 def test_a_stream_that_is_abandoned_was_a_request(told: Callable[..., Json], major: str) -> None:
     report = told(
