@@ -199,22 +199,27 @@ def test_the_parts_of_langchain_s_messages(told: Told) -> None:
 GRAPH = """
     from langchain.agents import create_agent
     agent = create_agent({model}, [big], name="clerk", system_prompt="Be kind.")
-    for name in {threads}:
-        agent.invoke({{"messages": [("user", "to " + str(turn))]}}, thread(name)) if {sync} else run(
-            agent.ainvoke({{"messages": [("user", "to " + str(turn))]}}, thread(name)))
-        turn += 1
+    for turn, name in enumerate({threads}):
+        call = {{"id": f"call_{{turn}}", "name": "big", "args": {{"n": turn}}}}
+        said = [HumanMessage("go"), AIMessage("", tool_calls=[call]), ToolMessage("found", tool_call_id=call["id"])]
+        agent.invoke({{"messages": said}}, thread(name)) if {sync} else run(
+            agent.ainvoke({{"messages": said}}, thread(name)))
 """
 
 
 @pytest.mark.parametrize("sync", [True, False])
 @pytest.mark.parametrize("model", ["openai()", "fake('done', 'done')"])
 def test_a_graph_s_thread_and_its_agent_reach_the_request(told: Told, model: str, *, sync: bool) -> None:
-    """The second turn of a thread comes without the first: told by the thread alone, there being no results."""
-    graph = "turn = 0" + textwrap.dedent(GRAPH)
-    lost = told(graph.format(model=model, threads=("t-1", "t-1"), sync=sync))
-    assert counted(lost, "model.history.lost") == {"clerk": 1}
-    apart = told(graph.format(model=model, threads=("t-1", "t-2"), sync=sync))
-    assert counted(apart, "model.history.lost") == {}
+    """The call that a request shows has the names of the run, and the number of the thread's request before it.
+
+    That request showed the model's call of turn 1, and so was itself the second.
+    """
+    names = ("gen_ai.agent.name", "gen_ai.conversation.id", "agent_otel.conversation.turn")
+    for threads, turns in ((("t-1", "t-1"), (None, 2)), (("t-1", "t-2"), (None, None))):
+        report = told(textwrap.dedent(GRAPH).format(model=model, threads=threads, sync=sync))
+        calls = [span["attributes"] for span in report["spans"] if span["name"] == "execute_tool big"]
+        found = [tuple(call.get(name) for name in names) for call in calls]
+        assert found == [("clerk", thread, turn) for thread, turn in zip(threads, turns, strict=True)]
 
 
 def test_calls_that_are_numbered_anew_in_each_thread_are_told_apart(told: Told) -> None:
