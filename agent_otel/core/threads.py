@@ -36,15 +36,13 @@ _OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 class Thread:
     """A thread: its id, its run, and the messages of its last request by number and by the prints of both ends."""
 
-    __slots__ = ("__weakref__", "count", "first", "has_failed", "id", "last", "run")
+    __slots__ = ("__weakref__", "count", "first", "id", "last", "run")
 
     def __init__(self, first: int) -> None:
         self.id = secrets.token_hex(16)
         self.first = first
         self.last = 0
         self.count = 0
-        #: True when the last request has failed: the same request again is a retry.
-        self.has_failed = False
         self.begin()
 
     def begin(self) -> None:
@@ -52,9 +50,7 @@ class Thread:
         self.run = Run(secrets.token_hex(16), None, self.id, self)
 
     def is_continued_by(self, messages: Sequence[RequestPart]) -> bool:
-        """Return true when a request with the same first message begins as the thread's last request."""
-        if self.count == len(messages):
-            return self.has_failed and _print(messages[-1]) == self.last
+        """Return true when a request with the same first message begins as the thread's last request, and has more."""
         return self.count < len(messages) and _print(messages[self.count - 1]) == self.last
 
     def take(self, new: Sequence[RequestPart], count: int) -> None:
@@ -62,7 +58,7 @@ class Thread:
         kinds = {part.part for part in new}
         if self.count and {semconv.USER, semconv.ASSISTANT} <= kinds and kinds.isdisjoint(_OF_CALLS):
             self.begin()
-        self.count, self.has_failed = count, False
+        self.count = count
         if new:
             self.last = _print(new[-1])
 
@@ -75,7 +71,8 @@ class Threads:
 
     def reset(self) -> None:
         """Forget all threads and renew the lock, for a forked child."""
-        self._lock = threading.Lock()
+        # Reentrant, because a signal handler or the garbage collector may run a loop while this thread holds the lock.
+        self._lock = threading.RLock()
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._by_first: dict[int, list[Thread]] = {}
         #: True after the first request of a loop; until then no request claims a call that has no execution.
