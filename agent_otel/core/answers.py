@@ -19,6 +19,7 @@ from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.fragments import is_ignored
 from agent_otel.core.request_history import is_summary
+from agent_otel.core.request_parts import OF_THE_MODEL
 from agent_otel.core.tool_visit import running
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.foreign_spans import add_event
@@ -188,7 +189,7 @@ def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:
         if one.part.part == semconv.TOOL_RESULTS:
             break
         after.append(one)
-    if any(one.part.part in (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS) for one in after):
+    if any(one.part.part in OF_THE_MODEL for one in after):
         return False
     has_tools = any(one.part.part == semconv.TOOLS for one in sized)
     if any(one.part.part == semconv.USER for one in after) and not (has_new and has_tools):

@@ -16,7 +16,6 @@ from agent_otel.core import (
     execution_context,
     model_calls,
     model_tokens,
-    offered_tools,
     request_history,
     request_prefix,
     tool_definitions,
@@ -24,9 +23,9 @@ from agent_otel.core import (
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import SentRequest
-from agent_otel.core.request_parts import Sized, beginning, characters, fingerprint, first_text, texts
+from agent_otel.core.request_parts import HEADS, OF_CALLS, Sized, beginning, characters, fingerprint, first_text, texts
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.shares import HEADS, NO_SHARES, Shares, Texts
+from agent_otel.core.shares import NO_SHARES, Shares, Texts
 from agent_otel.core.threads import threads
 from agent_otel.core.tool_invocation import compare, reason, show_cut
 from agent_otel.core.types import ModelRequest
@@ -45,7 +44,6 @@ if TYPE_CHECKING:
     from agent_otel.measure.prints import Found
     from agent_otel.telemetry.setup import Telemetry
 
-_OF_TOOLS = (semconv.TOOL_RESULTS, semconv.TOOL_CALL_ARGUMENTS)
 #: Bytes from which a text that stands in a request twice is counted.
 _LARGE = 1_024
 #: Characters at the beginning, in the middle and at the end of a text by which it is recognised.
@@ -87,7 +85,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
     sent.removed = model_tokens.of_request(shares.removed)
     if sizes[semconv.TOOLS]:
-        sent.tools = offered_tools.tool_sets.of(out, sized)
+        sent.tools = tool_definitions.tool_sets.of(out, sized)
     sent.show(out)
     out.metrics.model(request.model)
     if not (executions.has_fragments or undelivered):
@@ -117,7 +115,7 @@ def add_shares(
     for at in range(before.parts, len(sized)):
         (part, _, call_id, name, *_), size, _ = sized[at]
         tool = ""
-        if part in _OF_TOOLS:
+        if part in OF_CALLS:
             call = calls.get(at)
             tool = (call.tool if call is not None else name) or names.get(call_id, "")
             if call_id is not None:

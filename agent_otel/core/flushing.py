@@ -14,7 +14,7 @@ from agent_otel._internal.daemon_pool import Workers
 from agent_otel._internal.errors import ours
 from agent_otel.core import payload_analysis
 from agent_otel.core.models import models
-from agent_otel.core.offered_tools import tool_sets
+from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.telemetry import setup
 
 if TYPE_CHECKING:

@@ -31,8 +31,17 @@ from agent_otel.core import execution_context, fragments, remedy_hooks, request_
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.request_parts import beginning, characters, fingerprint, of_kind, texts
-from agent_otel.core.round_counts import round_counts
+from agent_otel.core.fragments import round_counts
+from agent_otel.core.request_parts import (
+    OF_CALLS,
+    OF_THE_MODEL,
+    beginning,
+    characters,
+    fingerprint,
+    of_kind,
+    sketch,
+    texts,
+)
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
@@ -50,8 +59,6 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
-_OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
-_OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 _MOST_ENDS = 1_024
 _LANGGRAPH = "langgraph"
 #: Fingerprints of the requests seen last.
@@ -92,7 +99,7 @@ def find(
         begin = len(parts) if step is not None and step.runtime != _LANGGRAPH else -1
     state = None if execution_id is None else executions.known(execution_id)
     begins = state is None or not state.streams  # another process has begun the conversation
-    end = _print_of_end(parts, len(parts)) if parts else 0
+    end = hash((len(parts), sketch(parts[-1]))) if parts else 0
     for at, part in enumerate(parts[first:] if first else parts, first):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
             continue
@@ -164,19 +171,13 @@ def _unanswered(parts: Sequence[RequestPart]) -> int:
     end = len(parts)
     while end and parts[end - 1].part == semconv.ASSISTANT:
         end -= 1
-    last = next((at for at in range(end - 1, -1, -1) if parts[at].part in _OF_THE_MODEL), -1)
+    last = next((at for at in range(end - 1, -1, -1) if parts[at].part in OF_THE_MODEL), -1)
     for at in range(last, 0, -1):
-        if parts[at].part not in _OF_CALLS:
+        if parts[at].part not in OF_CALLS:
             break
-        if parts[at].part == semconv.TOOL_CALL_ARGUMENTS and _print_of_end(parts, at) in _ends:
+        if parts[at].part == semconv.TOOL_CALL_ARGUMENTS and hash((at, sketch(parts[at - 1]))) in _ends:
             return at
     return last + 1
-
-
-def _print_of_end(parts: Sequence[RequestPart], end: int) -> int:
-    """Return a fingerprint of a request that ends before this index."""
-    last = parts[end - 1]
-    return hash((end, last.part, last.call_id, beginning(last.value), characters(last.value)))
 
 
 def _shown(  # noqa: PLR0913, PLR0917 - a result and its call

@@ -16,9 +16,9 @@ from agent_otel.core import execution_context
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
-from agent_otel.core.offered_tools import tool_sets
 from agent_otel.core.plain import fields, text
 from agent_otel.core.shares import portions
+from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, Totals
     from agent_otel.core.models import ModelFacts, Rates
-    from agent_otel.core.offered_tools import ToolSet
     from agent_otel.core.shares import Shares
+    from agent_otel.core.tool_definitions import ToolSet
     from agent_otel.core.types import ModelRequest
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.metrics import ModelSeries, RemedySeries

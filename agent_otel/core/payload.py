@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry.trace import INVALID_SPAN
@@ -24,7 +24,6 @@ from agent_otel.measure.breakdown.unread import Delivery, Held
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import spans
-from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
@@ -95,11 +94,6 @@ def plain_step(step: Step) -> Step:
         workflow=text_or_none(workflow),
         execution=id_or_none(execution),
     )
-
-
-def refused(step: Step, direction: str) -> None:
-    """Count a rejected payload whose size was recorded before or cannot be measured."""
-    reject(telemetry(), step, direction)
 
 
 def named(step: Step) -> Step:
@@ -259,26 +253,20 @@ def _deliveries(calls: Mapping[str, SeenCall]) -> dict[str, Delivery]:
     return found
 
 
+@dataclass
 class _Explanation:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the state of a step at its end
-        self,
-        out: Telemetry,
-        step: Step,
-        weighed: MeasuredPayload,
-        execution: ExecutionState | None,
-        span: spans.OpenSpan | None,
-        is_first: bool,  # noqa: FBT001 - positional as the others
-    ) -> None:
-        self._out = out
-        self._step = step
-        self._is_first = is_first
-        self._weighed = weighed
-        self._execution = execution
-        self._held = _held(execution) if execution is not None else None
-        self._calls = dict(execution.call_ids) if execution is not None else {}
-        self._span = span
+    _out: Telemetry
+    _step: Step
+    _weighed: MeasuredPayload
+    _execution: ExecutionState | None
+    _span: spans.OpenSpan | None
+    _is_first: bool
+
+    def __post_init__(self) -> None:
+        self._held = None if self._execution is None else _held(self._execution)
+        self._calls = {} if self._execution is None else dict(self._execution.call_ids)
         self._ended_ns = time.time_ns()
 
     def tool_of(self, call_id: str) -> str | None:
@@ -339,12 +327,6 @@ class _Explanation:
         left = turns_to_cap([size * read_bytes // known_bytes for size in track.sizes], cap.bytes)
         if left is not None:
             put_on_any(span, {semconv.PAYLOAD_TURNS_WITHOUT_UNREAD: left})
-
-
-def is_over_cap(step: Step, carried: Payload) -> bool:
-    """Return true when a payload is larger than its cap."""
-    cap = cap_of(step, carried.direction)
-    return cap is not None and carried.bytes > cap.bytes
 
 
 def kind_of(step: Step, direction: str, more: str = "") -> PayloadKind:

@@ -1,25 +1,32 @@
-"""The cap of a payload: configured, discovered from the runtime, or from the table of `agent_otel.caps`.
+"""The cap of a payload, and the budget of a result.
 
-A cap is looked up by runtime and boundary. ``AGENT_OTEL_CAPS`` takes precedence over caps that adapters read from the
+A cap is configured, discovered from the runtime, or from the table of `agent_otel.caps`. It is looked up by runtime and
+boundary. ``AGENT_OTEL_CAPS`` takes precedence over caps that adapters read from the
 runtime (``discover``), and these over the table. All sizes are bytes.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
+import os
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
+from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
 from agent_otel._internal.errors import ours
 from agent_otel.caps import payload_caps
+from agent_otel.core import execution_context
 from agent_otel.settings import kinds as setting_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from agent_otel.caps import Cap
-    from agent_otel.core.types import Step
+    from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.types import Step, ToolCall
+    from agent_otel.settings import Settings
 
 _COMPARISONS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
     ">=": operator.ge,
@@ -143,3 +150,147 @@ def _release(version: str) -> tuple[int, ...] | None:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
+
+
+# The budget of a tool's result: the bytes that the weakest layer on its way accepts. A result passes the ceiling of
+# this package, the framework, the host of an MCP server, the response of the platform that the process runs on, the
+# context window of the model, and the payload of the durable runtime that carries it in every later turn. Above the
+# smallest of their limits it is withheld, cut, or refused with the whole state or request.
+
+#: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
+#: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
+#: accepts.
+_FILLED: Final = 0.5
+#: Share of what is left of the context window that one result may fill: the response and further results need room, and
+#: a result may have more tokens in its bytes than the request so far.
+_CONTEXT_SHARE: Final = 0.5
+#: The largest announcement that Claude Code accepts, in characters; other hosts read none.
+MOST_ANNOUNCED: Final = 500_000
+_READS_ANNOUNCEMENTS: Final = "claude-code"
+
+
+class Budget(NamedTuple):
+    """The largest result that passes, in bytes, and the layer that limits it: one of ``semconv.BUDGET_LAYERS``."""
+
+    bytes: int
+    layer: str
+
+
+class _OfProcess:
+    """The budget of a result that passes no layer of its own, and the settings that it was computed for."""
+
+    chosen: Settings | None = None
+    budget = Budget(0, semconv.DEFAULT)
+
+
+of_process = _OfProcess()
+
+
+class Room(NamedTuple):
+    """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result.
+
+    ``results`` is the number of results in a turn, ``to_come`` that of the present turn from this one on.
+    ``own_growth_bytes`` is what a turn adds besides results. ``history_cap_bytes`` is the cap of a history that holds
+    the payload of each turn, None without one.
+    """
+
+    taken_bytes: int
+    cap_bytes: int | None
+    copies: int = 1
+    results: int = 1
+    to_come: int = 1
+    own_growth_bytes: int = 0
+    history_cap_bytes: int | None = None
+
+    def left_bytes(self, warn_ratio: float) -> int | None:
+        """Return the bytes that results may still add, below 0 when there are too many; None without a cap."""
+        return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
+
+
+def room_of(execution: ExecutionState | None) -> Room:
+    """Return the room of an execution: its last payload plus the results handed on since.
+
+    Before the first payload, the cap is that of the step in which the tool runs.
+    """
+    handed_bytes = execution.handed_bytes if execution is not None else 0
+    step = execution_context.current_step() if execution_context.runtime.get() is not None else None
+    history = cap_of(step, semconv.HISTORY) if step is not None else None
+    history_bytes = history.bytes if history is not None else None
+    if execution is not None and execution.carries is not None:
+        payload_bytes, cap_bytes, _ = execution.carries
+        handed = execution.handed_count
+        return Room(
+            payload_bytes + handed_bytes * execution.copies,
+            cap_bytes,
+            execution.copies,
+            max(execution.turn_count, handed + 1),
+            max(1, execution.turn_count - handed),
+            execution.own_growth_bytes,
+            history_bytes,
+        )
+    cap = cap_of(step, semconv.OUTPUT) if step is not None else None
+    return Room(handed_bytes, cap.bytes if cap is not None else None, history_cap_bytes=history_bytes)
+
+
+def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall | None = None) -> Budget:
+    """Return the budget of the result of a call of an execution."""
+    found = _layers_of_process(chosen)
+    if of_process.chosen is not chosen:
+        of_process.budget, of_process.chosen = _least(found, chosen), chosen
+    if call is not None and call.offloads_above:
+        found.append(Budget(call.offloads_above, semconv.LAYER_FRAMEWORK))
+    if call is not None and call.host is not None:
+        # Hosts count characters, of which a text has no more than bytes. Gemini CLI adds the server's name to its own.
+        announced = call.announced or chosen.mcp_result_characters
+        host_bytes = next((limit_bytes for name, limit_bytes in HOSTS.items() if call.host.startswith(name)), 0)
+        if announced is not None and call.host.startswith(_READS_ANNOUNCEMENTS):
+            host_bytes = min(announced, MOST_ANNOUNCED)
+        if host_bytes:
+            found.append(Budget(host_bytes, semconv.HOST))
+    if execution is not None and execution.context_bytes:
+        context_bytes = _context_bytes(execution)
+        if context_bytes is not None:
+            found.append(Budget(context_bytes, semconv.CONTEXT))
+    room = room_of(execution)
+    if room.cap_bytes is not None:
+        left_bytes = max(0, room.cap_bytes - room.taken_bytes)
+        found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
+    return _least(found, chosen)
+
+
+def _least(budgets: list[Budget], chosen: Settings) -> Budget:
+    """Return the smallest budget; without any, the size from which a result counts as large."""
+    return min(budgets, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
+
+
+def _layers_of_process(chosen: Settings) -> list[Budget]:
+    """Return the budgets of the layers that all results of this process pass."""
+    found = []
+    if chosen.result_ceiling_bytes:
+        found.append(Budget(chosen.result_ceiling_bytes, semconv.CEILING))
+    transport_bytes = _transport_bytes()
+    if transport_bytes:
+        found.append(Budget(transport_bytes, semconv.TRANSPORT))
+    return found
+
+
+def _context_bytes(execution: ExecutionState) -> int | None:
+    """Return the bytes that a result may have in what is left of the context window; None where it is unknown.
+
+    Bytes and tokens of the last model request give the bytes of a token.
+    """
+    context = execution.context
+    if context is None or context.window is None or not context.tokens:
+        return None
+    left_tokens = context.window - context.tokens
+    left_bytes = left_tokens * execution.context_bytes / context.tokens - execution.handed_to_model_bytes
+    return max(0, int(left_bytes * _CONTEXT_SHARE))
+
+
+@functools.lru_cache(maxsize=1)
+def _transport_bytes() -> int:
+    """Return the bytes of a response of this process: configured, or those of its platform; 0 when unknown."""
+    configured = cap_for("transport", "message")
+    if configured is not None:
+        return configured.bytes
+    return min((limit_bytes for variable, limit_bytes in TRANSPORTS.items() if os.environ.get(variable)), default=0)

@@ -20,7 +20,7 @@ from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import is_text, listed, text
-from agent_otel.core.request_parts import KINDS, MOST_PARTS, beginning, of_kind, timeless_print
+from agent_otel.core.request_parts import HEADS, KINDS, MOST_PARTS, OF_THE_MODEL, beginning, of_kind, timeless_print
 from agent_otel.core.request_prefix import plain_print
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
@@ -30,7 +30,7 @@ from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.request_parts import Sized
@@ -43,8 +43,8 @@ _MOST_NAMES = 16
 _MOST_VALUES = 2_048  # of a part that is no text
 _SHORTEST = 256  # bytes from which arguments are read as JSON
 _NO_TOOLS = hash(())
-_HEADS = (KINDS[semconv.SYSTEM], KINDS[semconv.TOOLS])
-_ANSWERED = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
+_HEADS = tuple(KINDS[part] for part in HEADS)
+_ANSWERED = (*OF_THE_MODEL, semconv.TOOL_RESULTS)
 
 
 class Reading(NamedTuple):
@@ -199,13 +199,8 @@ def _read(
         seen = set(conversation.parts.prints[:before]) if conversation is not None else ()
         new = [one for one in sized[:MOST_PARTS] if one.print not in seen]
     if new or execution.read is None:
-        _note_texts(execution, [one.part for one in new])
-
-
-def _note_texts(execution: ExecutionState, parts: Iterable[RequestPart]) -> None:
-    """Add the texts of parts that no request held before, where the execution carries payloads."""
-    found = prints_of(said for part in parts for said in _texts_in(part))
-    executions.read(execution, ReadTexts() if execution.read is None else execution.read, found)
+        found = prints_of(said for one in new for said in _texts_in(one.part))
+        executions.read(execution, ReadTexts() if execution.read is None else execution.read, found)
 
 
 def _texts_in(part: RequestPart) -> Iterator[str]:
@@ -260,7 +255,10 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
         has_call = any(one.part.part in _ANSWERED for one in sized)
         undelivered, requests = fragments.lacking(execution, owner, has_call=has_call)
     if offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
-        execution.owner, execution.is_forced = owner, request.must_call and _offers_one(sized)
+        definitions = [one.part.value for one in of_kind(sized, semconv.TOOLS)] if request.must_call else ()
+        # Where a request offers one tool only, its answer is the call of that tool.
+        execution.is_forced = request.must_call and sum(len(listed(each)) for each in definitions) <= 1
+        execution.owner = owner
         fragments.last_request.set(object())
     if not undelivered or any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
         return ()
@@ -273,19 +271,13 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
     return undelivered
 
 
-def _offers_one(sized: Sequence[Sized]) -> bool:
-    """Return true when a request offers one tool only: its answer is the call of that tool."""
-    definitions = [one.part.value for one in of_kind(sized, semconv.TOOLS)]
-    return sum(len(listed(each)) for each in definitions) <= 1
-
-
 def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:
     """Show on the current span that a new summary stands in the place of earlier messages."""
     span = trace.get_current_span()
     if not span.is_recording():
         return
     before, now = conversation.parts.prints, {one.print for one in sized}
-    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
+    messages = [one for one in sized if one.part.part not in HEADS]
     if all(print_ in now for print_ in before) or not any(map(is_summary, messages)):
         return
     seen = set(before)
@@ -428,7 +420,7 @@ _MOST_PLACES = 8
 _USER = KINDS[semconv.USER]
 _ASSISTANT = KINDS[semconv.ASSISTANT]
 _RESULT = KINDS[semconv.TOOL_RESULTS]
-_OF_THE_MODEL = (_ASSISTANT, KINDS[semconv.TOOL_CALL_ARGUMENTS])
+_OF_THE_MODEL = tuple(KINDS[part] for part in OF_THE_MODEL)
 
 # Windows over a history: the messages that a request leaves out between those it shares with the request before. A
 # window keeps the end of a history, and sometimes its beginning. So a request with a window is the request before it,

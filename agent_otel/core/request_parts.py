@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from agent_otel.core.types import RequestPart
 
+#: Parts that providers put before all messages, the first one last.
+HEADS = (semconv.SYSTEM, semconv.TOOLS)
+OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
+OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 #: Parts of a request whose fingerprints are kept; a longer request is compared up to here.
 MOST_PARTS = 2_048
 #: Kinds of parts by number.
@@ -72,6 +76,11 @@ def fingerprint(part: RequestPart, part_bytes: int) -> int:
     value = part.value
     begins = value[:_HEAD] if type(value) is str else beginning(value)
     return hash((part.part, part.call_id, part_bytes, begins))
+
+
+def sketch(part: RequestPart) -> tuple[str, str | None, int, str]:
+    """Return what distinguishes a part of which no size is known."""
+    return part.part, part.call_id, characters(part.value), beginning(part.value)
 
 
 def timeless(value: object) -> str:

@@ -19,7 +19,7 @@ from agent_otel.core import execution_context
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.plain import fields
-from agent_otel.core.request_parts import KINDS, MOST_PARTS, Sized
+from agent_otel.core.request_parts import HEADS, KINDS, MOST_PARTS, OF_THE_MODEL, Sized
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
-_HEADS = (semconv.SYSTEM, semconv.TOOLS)
 _MOST_TAIL = 8  # messages at the end in which a result is looked for
 
 
@@ -185,13 +183,13 @@ def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> 
     if prefix.parts is None or len(prefix.parts.prints) + len(new) > MOST_PARTS:
         return False
     # A result whose call no adapter saw is new in a retry. Behind a message of the model it is an old one.
-    if not prefix.is_adapters and (not new or new[0].part not in _OF_THE_MODEL):
+    if not prefix.is_adapters and (not new or new[0].part not in OF_THE_MODEL):
         return False
     if len(set(ids)) < len(ids) or not prefix.ids.keys().isdisjoint(ids):
         return False
     # A result without an id is matched by its tool's name and the order of all.
     return not any(
-        part.part in _HEADS or (part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None)
+        part.part in HEADS or (part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None)
         for part in new
     )
 
@@ -205,7 +203,7 @@ def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
     for part in parts:
         if part.part == semconv.TOOL_RESULTS:
             found += (part.call_id,) if part.call_id else ()
-        elif part.part in _OF_THE_MODEL:
+        elif part.part in OF_THE_MODEL:
             return found
     return found or None
 

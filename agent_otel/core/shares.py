@@ -8,6 +8,7 @@ from operator import sub
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
+from agent_otel.core.request_parts import HEADS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from agent_otel.settings import Settings
 
 
-#: Parts that providers put before all messages, the first one last.
-HEADS = (semconv.SYSTEM, semconv.TOOLS)
 _MOST_BYTES = 2**32 - 1
 
 

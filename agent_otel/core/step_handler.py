@@ -19,6 +19,7 @@ from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
 from agent_otel.core.handler import execution_named
+from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.types import Payload
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
@@ -119,7 +120,9 @@ class StepVisit:
 
     def take(self, weighed: MeasuredPayload) -> None:
         """Keep the payload that is nearer to its cap."""
-        if self.weighed is None or _rank(weighed) >= _rank(self.weighed):
+        utilization, size_bytes = weighed.utilization, weighed.carried.bytes
+        known = self.weighed
+        if known is None or (utilization, size_bytes) >= (known.utilization, known.carried.bytes):
             self.weighed = weighed
 
     def leave(self) -> None:
@@ -233,10 +236,6 @@ def _record(step: Step, carried: Payload, started_ns: int | None = None, refused
     payloads.finish(out, step, span, weighed, None, refused=refused is not None)
 
 
-def _rank(weighed: MeasuredPayload) -> tuple[float, int]:
-    return weighed.utilization, weighed.carried.bytes
-
-
 @errors.guarded("step.enter")
 def enter_step(reader: StepReader, invocation: Invocation) -> WrappedStep | None:
     """Begin to measure a function that runs a step of a durable runtime; return None when it is not to be recorded."""
@@ -311,7 +310,8 @@ def current_step() -> Step | None:
 @errors.guarded("payload")
 def is_over_cap(step: Step, reading: Payload) -> bool:
     """Return true when a payload is larger than its cap; its receiver, where it would be measured, never gets it."""
-    return switches.enabled and payloads.is_over_cap(step, reading)
+    cap = cap_of(step, reading.direction) if switches.enabled else None
+    return cap is not None and reading.bytes > cap.bytes
 
 
 @errors.guarded("payload")
@@ -333,4 +333,4 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
 def payload_refused(step: Step, direction: str) -> None:
     """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
     if switches.enabled:
-        payloads.refused(payloads.placed(step), direction)
+        payloads.reject(telemetry(), payloads.placed(step), direction)

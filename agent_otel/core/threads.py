@@ -18,7 +18,7 @@ from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core.execution_context import Run, loop, loop_here
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import beginning, characters
+from agent_otel.core.request_parts import HEADS, OF_CALLS, sketch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _MOST_THREADS = 10_000
 _MOST_ALIKE = 8  # threads with the same first message
-_HEADS = (semconv.SYSTEM, semconv.TOOLS)
-_OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
 
 
 class Thread:
@@ -56,7 +54,7 @@ class Thread:
     def take(self, new: Sequence[RequestPart], count: int) -> None:
         """Keep a request of so many messages by its new ones. A message of the user after an answer begins a run."""
         kinds = {part.part for part in new}
-        if self.count and {semconv.USER, semconv.ASSISTANT} <= kinds and kinds.isdisjoint(_OF_CALLS):
+        if self.count and {semconv.USER, semconv.ASSISTANT} <= kinds and kinds.isdisjoint(OF_CALLS):
             self.begin()
         self.count = count
         if new:
@@ -83,7 +81,7 @@ class Threads:
 
         Return None if the execution belongs to a framework, a runtime or a name.
         """
-        messages = [part for part in parts if part.part not in _HEADS]
+        messages = [part for part in parts if part.part not in HEADS]
         if (execution_id is not None and execution_id not in self._threads) or not messages:
             loop.set(None)
             return None
@@ -152,7 +150,7 @@ def opened(run: Run | None, span: Span) -> None:
 
 
 def _print(part: RequestPart) -> int:
-    return hash((part.part, part.call_id, characters(part.value), beginning(part.value)))
+    return hash(sketch(part))
 
 
 #: The threads of this process.

@@ -18,8 +18,8 @@ from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.execution_state import state_attributes
 from agent_otel.core.executions import executions
-from agent_otel.core.result_budget import budget_of, of_process
-from agent_otel.core.round_counts import FEWEST, LONGEST, round_counts
+from agent_otel.core.fragments import FEWEST, LONGEST, round_counts
+from agent_otel.core.payload_cap import budget_of, of_process
 from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Run
     from agent_otel.core.execution_state import ExecutionState
-    from agent_otel.core.result_budget import Budget
+    from agent_otel.core.payload_cap import Budget
     from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.measure.prints import Prints

@@ -18,7 +18,7 @@ from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
 from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, remedy_hooks, tool_visit
-from agent_otel.core.result_budget import room_of
+from agent_otel.core.payload_cap import room_of
 from agent_otel.core.types import Claim, Remedied, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
@@ -28,7 +28,7 @@ from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
 
 if TYPE_CHECKING:
-    from agent_otel.core.result_budget import Room
+    from agent_otel.core.payload_cap import Room
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.remedies.claim_check.reader import Authorize, Resolved
     from agent_otel.remedies.claim_check.stores import ClaimStore

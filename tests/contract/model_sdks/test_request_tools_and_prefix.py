@@ -31,7 +31,7 @@ provider.add_span_processor(SimpleSpanProcessor(spans))
 trace.set_tracer_provider(provider)
 import agent_otel
 from agent_otel._internal import errors
-from agent_otel.core.offered_tools import tool_sets
+from agent_otel.core.tool_definitions import tool_sets
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 def definition(name, text="Look it up."):

@@ -9,11 +9,11 @@ import pytest
 from agent_otel import semconv
 from agent_otel.core.execution_state import ContextUse, ExecutionState
 from agent_otel.core.executions import Executions
-from agent_otel.core.result_budget import budget_of
+from agent_otel.core.payload_cap import budget_of
 from agent_otel.settings import Settings
 
 if TYPE_CHECKING:
-    from agent_otel.core.result_budget import Budget
+    from agent_otel.core.payload_cap import Budget
 
 
 def budget(tokens: int, window: int | None, request_bytes: int, *handed: int) -> Budget:

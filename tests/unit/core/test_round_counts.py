@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core import round_counts
-from agent_otel.core.round_counts import RoundCounts
+from agent_otel.core import fragments
+from agent_otel.core.fragments import RoundCounts
 from agent_otel.measure.truncation.paging import further
 from tests.rows import each_row
 
@@ -125,7 +125,7 @@ def test_many_results_cost_little() -> None:
     """After the first ones, one of eight is counted."""
     counts = RoundCounts()
     text = _lines(90, 1)
-    for number in range(round_counts.ALL_OF):
+    for number in range(fragments.ALL_OF):
         counts.note("read", text, {}, 0, f"{number}")
     before = counts.counted
     for number in range(80):

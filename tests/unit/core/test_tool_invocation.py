@@ -11,7 +11,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from agent_otel import settings
 from agent_otel.core.execution_state import ExecutionState
-from agent_otel.core.result_budget import Budget
+from agent_otel.core.payload_cap import Budget
 from agent_otel.core.tool_definitions import Change
 from agent_otel.core.tool_invocation import ToolInvocation, record_metrics, span_attributes, start_attributes
 from agent_otel.core.types import PRODUCED, LimitReached, Remedied, Replacement, ToolCall, ToolResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent_otel.core.result_budget import Room
+from agent_otel.core.payload_cap import Room
 from agent_otel.remedies.claim_check.policy import view_bytes
 from tests.rows import each_row
 
