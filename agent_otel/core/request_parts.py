@@ -78,9 +78,9 @@ def fingerprint(part: RequestPart, part_bytes: int) -> int:
     return hash((part.part, part.call_id, part_bytes, begins))
 
 
-def sketch(part: RequestPart) -> tuple[str, str | None, int, str]:
-    """Return what distinguishes a part of which no size is known."""
-    return part.part, part.call_id, characters(part.value), beginning(part.value)
+def sketch(part: RequestPart) -> int:
+    """Return a fingerprint of a part whose size is not known."""
+    return hash((part.part, part.call_id, characters(part.value), beginning(part.value)))
 
 
 def timeless(value: object) -> str:

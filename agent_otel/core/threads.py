@@ -49,7 +49,7 @@ class Thread:
 
     def is_continued_by(self, messages: Sequence[RequestPart]) -> bool:
         """Return true when a request with the same first message begins as the thread's last request, and has more."""
-        return self.count < len(messages) and _print(messages[self.count - 1]) == self.last
+        return self.count < len(messages) and sketch(messages[self.count - 1]) == self.last
 
     def take(self, new: Sequence[RequestPart], count: int) -> None:
         """Keep a request of so many messages by its new ones. A message of the user after an answer begins a run."""
@@ -58,7 +58,7 @@ class Thread:
             self.begin()
         self.count = count
         if new:
-            self.last = _print(new[-1])
+            self.last = sketch(new[-1])
 
 
 class Threads:
@@ -89,7 +89,7 @@ class Threads:
             thread = self._find(messages) if execution_id is None else self._threads.get(execution_id)
             # A request without tools beside a loop may be one for a title.
             is_beside = thread is None and loop.get() is not None and all(part.part != semconv.TOOLS for part in parts)
-            thread = self._add(Thread(_print(messages[0]))) if thread is None else thread
+            thread = self._add(Thread(sketch(messages[0]))) if thread is None else thread
             self._threads.move_to_end(thread.id)
             thread.take(messages[thread.count :] or messages[-1:], len(messages))
         if not is_beside:
@@ -114,11 +114,11 @@ class Threads:
         """
         here = self._threads.get("" if (run := loop_here()) is None else run.key)
         if here is not None:
-            state, is_alike = executions.known(here.id), here.first == _print(messages[0])
+            state, is_alike = executions.known(here.id), here.first == sketch(messages[0])
             is_owed = state is not None and any(call.delivered < 0 for call in state.results or ())
             if is_owed or (is_alike and here.is_continued_by(messages)):
                 return here
-        alike = reversed(self._by_first.get(_print(messages[0]), ()))
+        alike = reversed(self._by_first.get(sketch(messages[0]), ()))
         return next((thread for thread in alike if thread.is_continued_by(messages)), None)
 
     def _add(self, thread: Thread) -> Thread:
@@ -147,10 +147,6 @@ def opened(run: Run | None, span: Span) -> None:
     """Keep the first span of a loop's run as the parent of later spans."""
     if run is not None and run.root is None and run is loop.get():
         run.root = span.get_span_context()
-
-
-def _print(part: RequestPart) -> int:
-    return hash(sketch(part))
 
 
 #: The threads of this process.

@@ -32,6 +32,7 @@ from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import foreign_spans, metrics, spans
 from agent_otel.telemetry.sinks import recording
+from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -169,7 +170,7 @@ class ToolInvocation(Dispatch):
         if call.name not in tool_names.called:
             tool_names.note_call(call.name)
         self.agent, self.name, self.series = agent, name, series
-        self.within = within = spans.current_span()
+        self.within = within = current_span()
         self.loop = execution_context.loop.get()
         self.tracing = within is not None
         #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
