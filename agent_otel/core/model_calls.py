@@ -109,7 +109,7 @@ def find(
         begin = _unanswered(parts) if begin < 0 else begin
         place = asked_at(parts, at) if at >= begin else None
         name = None if place is None else parts[place].name or part.name
-        # Not that of a call that an adapter records, or that the model made up.
+        # An adapter records the call, or the model made it up.
         is_elsewhere = name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
         shown = None if place is None or is_elsewhere else _shown(out, execution_id, part, parts[place], at, seen)
         if shown is not None:

@@ -79,7 +79,7 @@ def fingerprint(part: RequestPart, part_bytes: int) -> int:
 
 
 def sketch(part: RequestPart) -> int:
-    """Return a fingerprint of a part whose size is not known."""
+    """Return a fingerprint of a part without its size."""
     return hash((part.part, part.call_id, characters(part.value), beginning(part.value)))
 
 

@@ -167,7 +167,7 @@ def _google(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
 
 
 def _of_media(by_modality: Any) -> tuple[int, int]:
-    """Return the tokens that are no text, and those that are audio, of a list in either of Google's forms."""
+    """Return the tokens of other media than text, and of audio, of a list in either of Google's forms."""
     media = audio = 0
     for each in map(fields, listed(by_modality)):
         modality, count = text(each.get("modality")), _count(each, "tokenCount", "tokens")
