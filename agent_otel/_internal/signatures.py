@@ -21,27 +21,20 @@ if TYPE_CHECKING:
 if sys.version_info >= (3, 14):
     from annotationlib import Format, get_annotations
 
-    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """Return the signature of a function; ValueError or TypeError for one that has none."""
+
+def signature_of(function: Callable[..., Any]) -> inspect.Signature:
+    """Return the signature of a function; ValueError or TypeError for one that has none."""
+    if sys.version_info >= (3, 14):
         return inspect.signature(function, annotation_format=Format.FORWARDREF)
-
-    def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-        return get_annotations(function, format=Format.FORWARDREF)
-
-else:
-
-    def signature_of(function: Callable[..., Any]) -> inspect.Signature:
-        """Return the signature of a function; ValueError or TypeError for one that has none."""
-        return inspect.signature(function)
-
-    def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-        return dict(function.__annotations__)
+    return inspect.signature(function)
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
     """Return the annotations of a function; empty for a callable without any, such as a partial one or a mock."""
     try:
-        return _annotations(function)
+        if sys.version_info >= (3, 14):
+            return get_annotations(function, format=Format.FORWARDREF)
+        return dict(function.__annotations__)
     except ours(Exception):  # computing them is the program's code
         return {}
 

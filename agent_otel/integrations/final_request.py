@@ -39,14 +39,10 @@ def with_system(messages: list[Any], note: str, make: Callable[[], Any] | None =
     """Return chat messages with the note in their first system message, which ``make`` returns where there is none."""
     first = fields(messages[0]) if messages else {}
     if text(first.get("role")) in _SYSTEMS:
-        return [_with_content(messages[0], joined(first.get("content"), note)), *messages[1:]]
+        content = {"content": joined(first.get("content"), note)}
+        noted = {**first, **content} if is_dict(messages[0]) else messages[0].model_copy(update=content)
+        return [noted, *messages[1:]]
     return [{"role": "system", "content": note} if make is None else make(), *messages]
-
-
-def _with_content(message: Any, content: Any) -> Any:
-    if is_dict(message):
-        return {**fields(message), "content": content}
-    return message.model_copy(update={"content": content})
 
 
 def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
@@ -62,18 +58,14 @@ def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
         return {}
     if is_forced(choice) and (named := _name(fields(choice))) is not None:
         return {"tool_choice": none} if tool_names.is_called(named) else {}
-    outputs = [tool for tool in tools if not _is_called(fields(tool))]
+    named_tools = [(tool, _name(fields(tool))) for tool in tools]
+    outputs = [tool for tool, name in named_tools if name is not None and not tool_names.is_called(name)]
     return {"tools": outputs} if is_forced(choice) and outputs else {"tool_choice": none}
 
 
 def is_forced(choice: object) -> bool:
     """Return True for a ``tool_choice`` with which the model may only call tools."""
     return (text(choice) or text(fields(choice).get("type"))) in _REQUIRED
-
-
-def _is_called(tool: Mapping[str, Any]) -> bool:
-    name = _name(tool)
-    return name is None or tool_names.is_called(name)
 
 
 def _name(tool: Mapping[str, Any]) -> str | None:

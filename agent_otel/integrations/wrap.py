@@ -811,7 +811,15 @@ def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_a
         invocation = Invocation(instance, args, kwargs)
         visit = handler.begin_summary(reader, invocation)
         if visit is not None:
-            visit.run(lambda other: _whole(exchange, wrapped(*other.args, **other.kwargs)))
+
+            def send(other: Invocation) -> Response:
+                value = wrapped(*other.args, **other.kwargs)
+                stream = _stream_of(exchange, value)
+                if stream is None:
+                    return exchange.plain(value), None
+                return None, [exchange.plain(item) for item in _generator_of(exchange, stream)]
+
+            visit.run(send)
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
@@ -820,27 +828,16 @@ def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_a
         if visit is not None:
 
             async def send(other: Invocation) -> Response:
-                return await _awhole(exchange, await wrapped(*other.args, **other.kwargs))
+                value = await wrapped(*other.args, **other.kwargs)
+                stream = await _astream_of(exchange, value)
+                if stream is None:
+                    return exchange.plain(value), None
+                return None, [exchange.plain(item) async for item in _generator_of(exchange, stream)]
 
             await visit.arun(send)
         return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     return wrapper_async if is_async else wrapper
-
-
-def _whole(exchange: Exchange, value: Any) -> Response:
-    """Return a response as plain data, or the items of its stream."""
-    stream = _stream_of(exchange, value)
-    if stream is None:
-        return exchange.plain(value), None
-    return None, [exchange.plain(item) for item in _generator_of(exchange, stream)]
-
-
-async def _awhole(exchange: Exchange, value: Any) -> Response:
-    stream = await _astream_of(exchange, value)
-    if stream is None:
-        return exchange.plain(value), None
-    return None, [exchange.plain(item) async for item in _generator_of(exchange, stream)]
 
 
 # --- streams that are iterators of both kinds -------------------------------------------------------------------------

@@ -68,7 +68,15 @@ class Metrics:
     def series(self, metric: Metric, *names: str | None) -> Series:
         """Return the series of a metric with these label values; None or an empty value means an absent label."""
         series = self._series[metric.name].get(names)
-        return self._bind(metric, tuple(map(self.limit, metric.labels, names))) if series is None else series
+        if series is not None:
+            return series
+        values = tuple(map(self.limit, metric.labels, names))
+        with recording.held:
+            bound = self._series[metric.name]
+            if values not in bound:
+                found = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
+                bound[values] = found[0] if len(found) == 1 else Fan(found)
+            return bound[values]
 
     def record(self, metric: Metric, value: float, *names: str | None, exemplar: Exemplar | None = None) -> None:
         """Observe a value, add to a counter or set a gauge, with these label values."""
@@ -80,14 +88,6 @@ class Metrics:
         with recording.held:
             for name, amount in amounts.items():
                 (bound.get((name,)) or self.series(metric, name)).add(amount)
-
-    def _bind(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        with recording.held:
-            bound = self._series[metric.name]
-            if values not in bound:
-                found = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
-                bound[values] = found[0] if len(found) == 1 else Fan(found)
-            return bound[values]
 
     def bound(self, values: Mapping[str, str], *metrics: Metric) -> list[Series]:
         """Return the series of several metrics with these values of their labels. Counters begin at 0."""

@@ -67,12 +67,6 @@ class _Call:
         if self.is_activity:
             self.visit = step_handler.begin_step(self.step, carried(INPUT, self.sent))
 
-    def leave(self, error: BaseException | None) -> None:
-        """Leave the context of the function."""
-        self.error = None if error is None else class_of(error)
-        if self.visit is not None:
-            self.visit.leave()
-
 
 _calls: OrderedDict[str, _Call] = OrderedDict()
 #: The names of the orchestrators of instances, which activities in the same process belong to.
@@ -124,7 +118,10 @@ def _entered(invocation: Invocation) -> _Call | None:
 
 
 def _left(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    invocation.state.leave(error)
+    call: _Call = invocation.state
+    call.error = None if error is None else class_of(error)
+    if call.visit is not None:
+        call.visit.leave()
     _current.set(None)
 
 

@@ -137,8 +137,7 @@ def _prepared(invocation: Invocation, value: Any, error: BaseException | None) -
     """End a step whose result could not be serialised, with that error."""
     visit = _take(_ran, invocation.state.step)
     if visit is not None:
-        failed = class_of(value) if issubclass(type(value), Exception) else None
-        visit.finish(error_type=failed)
+        visit.finish(error_type=class_of(value) if issubclass(type(value), Exception) else None)
 
 
 @after

@@ -86,23 +86,18 @@ _unstored: dict[int, _Unstored] = {}
 _ending: Within[Step] = Within("agent_otel_prefect_flow")
 
 
-def _step(invocation: Invocation) -> Step | None:
-    """Return the step of a task run; None if its transaction is committed, since the task does not run then."""
+def _calling(invocation: Invocation) -> Any:
+    """Begin the step of a task run, unless its transaction is committed: the task does not run then."""
     engine = invocation.instance
     if _transaction(invocation).is_committed():
         return None
     run = engine.task_run
     execution = identity(run.flow_run_id) or identity(run.id)
-    return Step(_RUNTIME, engine.task.name, None, execution, max(run.run_count, 1))
+    return step_handler.begin_step(Step(_RUNTIME, engine.task.name, None, execution, max(run.run_count, 1)))
 
 
 def _transaction(invocation: Invocation) -> Any:
     return invocation.arg(0, "transaction")
-
-
-def _calling(invocation: Invocation) -> Any:
-    step = _step(invocation)
-    return None if step is None else step_handler.begin_step(step)
 
 
 def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:

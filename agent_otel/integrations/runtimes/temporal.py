@@ -183,8 +183,14 @@ def _read_commands(completion: Any, limit: int) -> None:
         _report(_of(activation, run), Payload(HISTORY, history_bytes, kind=scheduled))
 
 
-# Read the namespace's limits when a worker has validated it with the server.
-validated = after(lambda invocation, value, _: keep_limit(invocation.instance, getattr(value, "limits", None)))
+@after
+def validated(invocation: Invocation, value: Any, error: Any) -> None:
+    """Keep the limit of a namespace, which the server has told a worker, also as the cap of its payloads."""
+    limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
+    if limit > 0:
+        _limits[invocation.instance] = limit
+        for boundary in _BOUNDARIES:
+            payload_cap.discover(RUNTIME, boundary, limit)
 
 
 @Hook
@@ -224,15 +230,6 @@ _limits: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
 def limit_of(worker: Any) -> int:
     """Return the limit in bytes that a worker got from its server, or Temporal's default."""
     return _limits.get(worker, _DEFAULT_LIMIT_BYTES)
-
-
-def keep_limit(worker: Any, limits: Any) -> None:
-    """Keep the limit of a namespace for a worker, and as the cap of its payloads."""
-    limit = getattr(limits, "blob_size_limit_error", 0)
-    if limit > 0:
-        _limits[worker] = limit
-        for boundary in _BOUNDARIES:
-            payload_cap.discover(RUNTIME, boundary, limit)
 
 
 def field_bytes(size: int) -> int:

@@ -108,7 +108,10 @@ class Copies:
     def add(self, place: Place, text: Fingerprint, written: int, scope: Scope | None) -> None:
         """Compare a text with those before it and remember it; ``written`` is its size in the payload in bytes."""
         copy = Copy(place, text, written, scope)
-        other = self._whole.get(copy.key) or self._cut_copy(copy)
+        other = self._whole.get(copy.key)
+        if other is None:  # the text with which this one has most in common, if one of the two begins the other
+            candidates = self._starts.get(copy.blocks[:_BLOCK_BYTES], ())
+            other = max((one for one in candidates if _is_beginning(one, copy)), key=_length, default=None)
         if other is not None:
             self._match(other, copy)
         if other is None or other.chars != copy.chars:
@@ -132,11 +135,6 @@ class Copies:
             other.group.append((copy.scope, copy.bytes))
         else:
             self.complete = False
-
-    def _cut_copy(self, copy: Copy) -> Copy | None:
-        """Find the text with which this one has most in common, if one of the two is the other's beginning."""
-        candidates = self._starts.get(copy.blocks[:_BLOCK_BYTES], ())
-        return max((other for other in candidates if _is_beginning(other, copy)), key=_length, default=None)
 
     def _remember(self, copy: Copy) -> None:
         if copy.chars < self._least or (len(self._whole) >= _MOST_COPIES and not self._forget_short_ones()):

@@ -48,7 +48,13 @@ class Paths:
 
     def member(self, place: Place, key: str) -> Place:
         """Return where the member of an object stands; keys that are data share one place."""
-        return place.members.get(key) or self._new_member(place, key)
+        found = place.members.get(key)
+        if found is None:
+            name = fold(key) if len(place.members) < _MOST_MEMBERS else ANY
+            found = place.members.get(name)
+            if found is None:
+                found = place.members[name] = self._new(place, f"{place.path}.{name}" if place.path else name)
+        return found
 
     def element(self, place: Place) -> Place:
         """Return where the elements of an array stand."""
@@ -64,12 +70,6 @@ class Paths:
                 path = place.path or "$"
                 found[path] = found.get(path, 0) + place.bytes
         return largest(found, most)
-
-    def _new_member(self, place: Place, key: str) -> Place:
-        name = fold(key) if len(place.members) < _MOST_MEMBERS else ANY
-        if name not in place.members:
-            place.members[name] = self._new(place, f"{place.path}.{name}" if place.path else name)
-        return place.members[name]
 
     def _new(self, place: Place, path: str) -> Place:
         if place is self._other or len(self._places) >= _MOST_PLACES:

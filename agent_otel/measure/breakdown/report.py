@@ -149,12 +149,10 @@ def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
     )
 
 
-NODE_BUDGET: Final = 50_000
-
 # Live objects, added up without running any of their code.
 
+NODE_BUDGET: Final = 50_000
 """Steps in a live object, at most 20 ms at 0.4 µs each: a value is one, and what costs more is more of them."""
-
 _COLUMN: Final = 12  # steps for values of one place that are looked at together
 _MEMBER: Final = 4  # steps for a member of an object that is alone in its place
 _STEP_CHARACTERS: Final = 256  # of a text, for one step

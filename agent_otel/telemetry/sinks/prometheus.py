@@ -93,15 +93,13 @@ class PrometheusSink:
         """Return the series with these label values."""
         found = self._metrics.get(metric.name)
         if found is None:
-            found = self._metrics[metric.name] = self._make(metric)
+            if self._multiprocess and _exposition is not None:
+                found = _exposition.client_metric(metric, self._registry)
+            else:
+                found = Cells(metric)
+            self._metrics[metric.name] = found
             self.expose([found])
         return found.series(values)
-
-    def _make(self, metric: Metric) -> _Metric:
-        if self._multiprocess and _exposition is not None:
-            made: _Metric = _exposition.client_metric(metric, self._registry)
-            return made
-        return Cells(metric)
 
     def expose(self, metrics: list[_Metric] | None = None) -> None:
         """Put metrics into the registry, by default all."""
