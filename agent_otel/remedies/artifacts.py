@@ -60,10 +60,6 @@ class ArtifactStream:
         #: Set when the first artifact is stored, or the tool has ended.
         self.has_begun = threading.Event()
 
-    @property
-    def _is_empty(self) -> bool:
-        return not self._ids and not self._lost
-
     def add(self, artifact: object) -> bool:
         """Store an artifact; False when the tool has to be closed."""
         number = len(self._ids) + self._lost + 1
@@ -90,14 +86,14 @@ class ArtifactStream:
                     self._failure = f"{type(error).__name__}: {error}"
                 except ours(Exception):  # its own code
                     self._failure = type(error).__name__
-                self._error = error if self._is_empty else None
+                self._error = None if self._ids or self._lost else error
             self._status = "complete" if error is None else "failed"
         self._call = None  # the stream stays for its references, and the call holds the arguments
         self.has_begun.set()
 
     def acknowledgement(self) -> dict[str, Any]:
         """Return the answer to the call; raises what the function raised before its first artifact."""
-        if self._is_empty and self._error is not None:
+        if self._error is not None and not (self._ids or self._lost):
             raise self._error
         return {"tool": self._tool, **self.state(-1, None)}
 
@@ -297,7 +293,14 @@ def summary_of(value: Any) -> dict[str, Any]:
     failures = [each for each in rows if _has_failed(each)]
     if failures:
         summary["failures"] = len(failures)
-        summary["first_failures"] = [_short(each) for each in failures[:FIRST_FAILURES]]
+        summary["first_failures"] = [  # without nested values, and with the beginnings of texts
+            {
+                key: each[:_SHOWN_CHARACTERS] if type(each) is str else each
+                for key, each in _first(row, _MOST_KEYS).items()
+                if each is None or type(each) in (str, int, float, bool)
+            }
+            for row in failures[:FIRST_FAILURES]
+        ]
     return summary
 
 
@@ -328,15 +331,6 @@ def _has_failed(row: Any) -> bool:
         return False
     states = (plain_text(row.get(name)) for name in _STATES)
     return not is_empty(row.get("error")) or any(state is not None and state.lower() in _FAILED for state in states)
-
-
-def _short(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a failure without nested values and with texts of at most 200 characters."""
-    return {
-        key: each[:_SHOWN_CHARACTERS] if type(each) is str else each
-        for key, each in _first(row, _MOST_KEYS).items()
-        if each is None or type(each) in (str, int, float, bool)
-    }
 
 
 def _keep(value: Any, tool: str) -> Stored | None:

@@ -356,10 +356,7 @@ def _seconds(value: str | None) -> float | None:
 
 
 def _float(value: str | None) -> float | None:
-    try:
-        seconds = float(value or "")
-    except errors.ours(ValueError):
-        return None
+    seconds = errors.attempt(float, value or "", default=-1.0)
     return seconds if 0 <= seconds < float("inf") else None
 
 

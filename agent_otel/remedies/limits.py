@@ -8,7 +8,6 @@ error and get the same result.
 from __future__ import annotations
 
 import functools
-import json
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -262,8 +261,3 @@ def _default_hint(parameters: list[str]) -> str:
         names = ", ".join(f"`{name}`" for name in parameters[:_SHOWN_FILTERS])
         return f"Nothing was cut: the whole result was withheld. Narrow it with {names}."
     return "Nothing was cut: the whole result was withheld. Ask for something smaller, or use another tool."
-
-
-def as_text(error: dict[str, Any]) -> str:
-    """Return the error as the text that a model reads."""
-    return json.dumps(error, ensure_ascii=False)

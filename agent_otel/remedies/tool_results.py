@@ -234,14 +234,11 @@ class Remedies:
             raise ToolDeniedError(written)
         put = reader.replace(None, Replacement(written, answer, is_error=True), invocation)
         if put is NOT_HERE:
-            self._cannot_act(reader)
+            setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
             return LEFT_ALONE
         if put is not LEFT_ALONE:
             call.skip(reached)
         return put
-
-    def _cannot_act(self, reader: ToolReader) -> None:
-        setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
 
     def applied(self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
         """Return the value itself, or the replacement for the model."""
@@ -266,7 +263,9 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
-        claimed_from = self._claimed_from(record)
+        claimed_from = None  # the bytes above which the result is stored
+        if self._claim_check is not None and record.name != GET_TOOL_RESULT:
+            claimed_from = max(self._claim_bytes, record.call.offloads_above)
         # The size is measured exactly up to this multiple of the highest threshold.
         await refine(record, read, _MARGIN * max(claimed_from or 0, self._ceiling(record) or 0), blocks=blocks)
         found, check, size = None, self._claim_check, _size(record, reader)
@@ -288,12 +287,6 @@ class Remedies:
             and record.failed is None
             and not reader.is_alone
         )
-
-    def _claimed_from(self, record: ToolInvocation) -> int | None:
-        """Return the bytes above which a result is stored; None when it is not."""
-        if self._claim_check is None or record.name == GET_TOOL_RESULT:
-            return None
-        return max(self._claim_bytes, record.call.offloads_above)
 
     def _ceiling(self, record: ToolInvocation) -> int | None:
         """Return the bytes above which a result is withheld; None when no layer on its way has a known limit."""
@@ -323,7 +316,7 @@ class Remedies:
         is_error = found.replacement.is_error or record.error_type is not None  # a failure stays a failure
         put = reader.replace(value, found.replacement._replace(is_error=is_error), invocation)
         if put is NOT_HERE:
-            self._cannot_act(reader)
+            setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
             return value
         if put is LEFT_ALONE:
             errors.warn_once(

@@ -210,7 +210,12 @@ class _Dialogue:
     async def acontinues(self, response: Any, *, blocks: bool = False) -> bool:
         """Do the same as `continues` without blocking the event loop."""
         try:
-            plain = self._response(response)
+            plain: Mapping[str, Any] = {}
+            if response is not None:
+                plain = fields(self._exchange.plain(response))
+                self._threads.responded(self.body, plain)
+            elif self._has_call:
+                plain = self._form.folded(self._plain)
             calls = self._calls(plain)
             return bool(calls) and self._go_on(plain, [await self._answer(call, blocks=blocks) for call in calls])
         except errors.ours(Exception):
@@ -257,13 +262,6 @@ class _Dialogue:
             if changes is not None:
                 found.append(self._exchange.changed(item, changes, self._earlier))
         return found
-
-    def _response(self, response: Any) -> Mapping[str, Any]:
-        if response is not None:
-            plain = fields(self._exchange.plain(response))
-            self._threads.responded(self.body, plain)
-            return plain
-        return self._form.folded(self._plain) if self._has_call else {}
 
     def _calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls to answer; none where the response does not call the tool."""

@@ -158,7 +158,9 @@ async def _read(  # noqa: PLR0913 - the arguments of the tool
             isinstance(ref, str) and all(isinstance(each, str | None) for each in (cursor, lines, json_path, grep))
         ):
             raise ValueError("Every argument is a text.")
-        caller = _caller()
+        running = running_call()
+        # The execution that calls this tool, from the server's own data.
+        caller = current_owner() or (running.call.execution if running is not None else None)
         place = ref if ref.startswith(PREFIX) else Place(caller or "", semconv.CONTEXT_SUMMARIZE, _bare_id(ref))
         asked = _Asked(ref, lines, json_path, grep)
         start = offset_of(Cursor(asked), cursor) if cursor else 0
@@ -193,12 +195,6 @@ def _bare_id(text: str) -> str:
     if text.startswith(_SUMMARIZED) and text[len(_SUMMARIZED) :][:1].isspace():
         text = text[len(_SUMMARIZED) :].lstrip()
     return text.removeprefix("executionId:").lstrip().removeprefix("'").removesuffix("'")
-
-
-def _caller() -> str | None:
-    """Return the execution that calls this tool, from the server's own data."""
-    running = running_call()
-    return current_owner() or (running.call.execution if running is not None else None)
 
 
 def _selection(found: Resolved, place: str | Place, asked: _Asked) -> bytes:

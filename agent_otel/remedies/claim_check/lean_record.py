@@ -101,16 +101,15 @@ class RenderedRecord:
 
 def render(record: LeanRecord | Mapping[str, Any]) -> RenderedRecord:
     """Return the row of a stored record; a mapping may have the old form with the whole ``result``."""
+    whole = None
     if not isinstance(record, LeanRecord):
         whole = record.get("result")
         record = LeanRecord.from_dict(record)
-        if whole is not None and record.truncated_preview is None:
-            return _row(record, raw_of(whole).text or "", complete=True)
-    text = record.truncated_preview or ""
-    return _row(record, text, complete=record.result_bytes == len(text.encode("utf-8", "surrogatepass")))
-
-
-def _row(record: LeanRecord, text: str, *, complete: bool) -> RenderedRecord:
+    if whole is not None and record.truncated_preview is None:
+        text, complete = raw_of(whole).text or "", True
+    else:
+        text = record.truncated_preview or ""
+        complete = record.result_bytes == len(text.encode("utf-8", "surrogatepass"))
     status, ref = "ok" if record.success else record.error or "error", record.result_ref
     return RenderedRecord(record.id, record.name, record.args, status, record.duration_ms, text, complete, ref)
 

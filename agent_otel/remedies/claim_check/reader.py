@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
 from agent_otel._internal.daemon_pool import Workers, run_now, settled
-from agent_otel._internal.errors import ours
+from agent_otel._internal.errors import ours, suppressed
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, CorruptError, current_owner
 from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved, owner_segment
 from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError, said
@@ -313,14 +313,11 @@ def _place(scope: Scope) -> Place | None:
         mounted = [b""]  # the server has removed it already
     match sent[len(mounted) :]:
         case [b"executions", execution, b"tool-results", node, call]:
-            try:
+            with suppressed(UnicodeDecodeError):
                 return Place(
                     *(unquote_to_bytes(part).decode("utf-8", "surrogatepass") for part in (execution, node, call))
                 )
-            except ours(UnicodeDecodeError):
-                return None
-        case _:
-            return None
+    return None
 
 
 def _described(header: Header) -> dict[str, str]:

@@ -127,13 +127,14 @@ class Signer:
 
     def seal(self, purpose: str, *parts: bytes) -> str:
         """Return the seal of some parts: the beginning of an HMAC with SHA-256."""
-        return self._seal(self._keys[self.key_id], purpose, parts)
+        return _mac(self._keys[self.key_id], purpose, self._tenant, *parts)[:SEAL_DIGITS]
 
     def is_seal(self, seal: str, purpose: str, *parts: bytes, key_id: str | None = None) -> bool:
         """Return True for the seal of these parts, made with any of the keys, or with the key of this id."""
         keys = [key for each, key in self._keys.items() if key_id in (None, each)]
         given = seal.encode("utf-8", "replace")
-        return any(hmac.compare_digest(self._seal(key, purpose, parts).encode(), given) for key in keys)
+        seals = (_mac(key, purpose, self._tenant, *parts)[:SEAL_DIGITS].encode() for key in keys)
+        return any(hmac.compare_digest(each, given) for each in seals)
 
     def refer(self, key: str, owner: str | Reserved, digest: str, size: int) -> Reference:
         """Return the reference to the value of a key and an owner; ``digest`` is the full digest."""
@@ -143,9 +144,6 @@ class Signer:
     def vouches(self, reference: Reference, owner: str | Reserved) -> bool:
         """Return True when this reference was issued to this owner."""
         return self.is_seal(reference.seal, *_bound(reference.key, owner, reference.digest, reference.size))
-
-    def _seal(self, key: Secret, purpose: str, parts: tuple[bytes, ...]) -> str:
-        return _mac(key, purpose, self._tenant, *parts)[:SEAL_DIGITS]
 
 
 def _mac(key: Secret, purpose: str, *parts: bytes) -> str:

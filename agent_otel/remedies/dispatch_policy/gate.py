@@ -33,8 +33,7 @@ from agent_otel.remedies.dispatch_policy.rules import (
     read_arguments,
     values_at,
 )
-from agent_otel.remedies.dispatch_policy.source import mode_of
-from agent_otel.remedies.limits import as_text, too_large
+from agent_otel.remedies.limits import too_large
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import Dispatch
     from agent_otel.core.types import Invocation, ToolCall, ToolReader
-    from agent_otel.remedies.claim_check.serialization import Raw
     from agent_otel.remedies.dispatch_policy.rules import Rule, Source, ToolPolicy
     from agent_otel.remedies.dispatch_policy.source import PolicySource
 
@@ -175,7 +173,8 @@ class Gate:
         return denial
 
     def _denial(self, denied: _DeniedError) -> Denial:
-        return Denial(denied.rule, mode_of(self._source.policy), denied.argument)
+        policy = self._source.policy
+        return Denial(denied.rule, semconv.ENFORCE if policy is None else policy.mode, denied.argument)
 
     def left(
         self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation
@@ -362,10 +361,13 @@ def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocat
     text = without(raw.text, record.injected)
     if text == raw.text and raw.is_whole:
         return read, value
-    data = _data(text, raw)
+    data = None
+    with errors.suppressed(ValueError):  # a value in it that was a number has left no JSON
+        data = json.loads(text) if raw.content_type == JSON else None
+    data = data if type(data) is dict else {"content": text}
     if not raw.is_whole:  # the rest may repeat them
         data = too_large(record.name, Size(len(raw.data), exact=False), len(raw.data))
-        text = as_text(data)
+        text = json.dumps(data, ensure_ascii=False)
     replacement = Replacement(text, data, record.error_type is not None or not raw.is_whole)
     put = reader.replace(value, replacement, invocation)
     if put is LEFT_ALONE or put is NOT_HERE:
@@ -375,12 +377,3 @@ def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocat
         )
         return read, value
     return text, put
-
-
-def _data(text: str, raw: Raw) -> dict[str, Any]:
-    """Return the object that a text is; a value in it that was a number has left no JSON."""
-    try:
-        data = json.loads(text) if raw.content_type == JSON else None
-    except errors.ours(ValueError):
-        data = None
-    return data if type(data) is dict else {"content": text}

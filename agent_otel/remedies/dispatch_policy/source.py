@@ -18,7 +18,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel import semconv, settings
+from agent_otel import settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.installing import installed_with
 from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
@@ -77,7 +77,10 @@ class PolicySource:
         try:
             found = os.stat(self._place)  # noqa: PTH116 - a setting's text
             version = _version_of(found)
-            if version == self._version or self._waits(found):
+            if version == self._version:
+                return
+            if self.policy is not None and not _is_settled(found):  # an edited file may be half-written
+                self._due = time.monotonic() + _SETTLED_SECONDS
                 return
             content, found = _contents(self._place)
             version = _version_of(found)
@@ -91,13 +94,6 @@ class PolicySource:
             errors.warn_once(
                 "policy empty", f"AGENT_OTEL_TOOL_POLICY={self._place} has no rules: no tool may be called."
             )
-
-    def _waits(self, found: os.stat_result) -> bool:
-        """Return true for an edited file that may be half-written, and have it checked again soon."""
-        waits = self.policy is not None and not _is_settled(found)
-        if waits:
-            self._due = time.monotonic() + _SETTLED_SECONDS
-        return waits
 
     def _report(self, error: Exception, version: tuple[int, ...]) -> None:
         effect = "every tool call is denied" if self.policy is None else "the last policy that could be read stays"
@@ -154,14 +150,10 @@ def _parsed(content: bytes) -> dict[str, Any]:
     except errors.ours(UnicodeDecodeError):
         raise PolicyError("it is not UTF-8") from None
     except errors.ours(toml.TOMLDecodeError) as error:
-        raise PolicyError(f"it is not TOML: {_position(str(error))}") from None
+        _, found, position = str(error).rpartition("(at ")  # the position alone, without the text of the file
+        where = f"at {position.rstrip(')')}" if found else "an error"
+        raise PolicyError(f"it is not TOML: {where}") from None
     return tables
-
-
-def _position(message: str) -> str:
-    """Return the position of an error of the parser, without the text of the file."""
-    _, _, position = message.rpartition("(at ")
-    return f"at {position.rstrip(')')}" if position != message else "an error"
 
 
 @functools.lru_cache(maxsize=1)
@@ -188,8 +180,3 @@ def use_policy(policy: object) -> None:
     if source is None:
         raise RuntimeError(f"AGENT_OTEL_TOOL_POLICY is unset; set it to {CODE}")
     source.use(read_policy(policy))
-
-
-def mode_of(policy: ToolPolicy | None) -> str:
-    """Return the mode in force; without a policy calls are denied."""
-    return semconv.ENFORCE if policy is None else policy.mode

@@ -7,17 +7,18 @@ So they are compacted in that request already, and a provider's prompt cache nev
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel._internal.errors import ours
+from agent_otel._internal.errors import attempt, ours
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import RESULT_ID, fields, is_list
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
-from agent_otel.remedies.history.trimming import is_placeholder
+from agent_otel.remedies.history.trimming import are_equal, is_placeholder
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import COMPACT, CONTEXT_SUMMARIZE
 
@@ -101,10 +102,7 @@ def marked_free(text: Any, above_bytes: int) -> Marked | None:
 def parsed(arguments: Any) -> Any:
     """Return the arguments as a mapping; None when they are not one."""
     if type(arguments) is str:
-        try:
-            arguments = json.loads(arguments, strict=False)
-        except ours(ValueError, RecursionError):
-            return None
+        arguments = attempt(functools.partial(json.loads, strict=False), arguments)
     return arguments if issubclass(type(arguments), dict) else None
 
 
@@ -159,7 +157,9 @@ def _marked_text(text: str, above: int) -> Marked | None:
             new, less = _value(value, above) if end - begin > above // 4 else (value, 0)
             if less:
                 written = _encode(new)
-                if not written.isascii() and not _is_unicode(written):
+                if (
+                    not written.isascii() and attempt(written.encode) is None
+                ):  # only JSON's escapes hold lone surrogates
                     written = json.dumps(new)
                 pieces += (text[done:begin], written)
                 done, removed, values[name] = end, removed + less, value
@@ -201,15 +201,6 @@ def _skip(text: str, at: int) -> int:
     while text[at : at + 1] in _BLANKS:
         at += 1
     return at
-
-
-def _is_unicode(text: str) -> bool:
-    """Return True for a text without lone surrogates, which JSON can only hold as escapes."""
-    try:
-        text.encode()
-    except ours(UnicodeEncodeError):
-        return False
-    return True
 
 
 _MOST_VALUES: Final = 1024
@@ -548,17 +539,9 @@ def _marked_copies(
         if not named and ids & (others - {asked.id}):
             continue
         new = marked_copy(value, above_bytes)
-        if new is not None and (named or _equal(asked.arguments, value)):
+        wanted = None if new is None or named else parsed(asked.arguments)
+        if new is not None and (named or (wanted is not None and are_equal(parsed(value), wanted))):
             yield path, new
-
-
-def _equal(one: Any, other: Any) -> bool:
-    """Return True when two forms of arguments have the same values."""
-    wanted = parsed(one)
-    try:
-        return wanted is not None and bool(parsed(other) == wanted)
-    except ours(Exception):  # values that cannot be compared count as different
-        return False
 
 
 def bounding(history: History, first: int, changes: Changes, failure_bytes: int) -> None:
@@ -572,15 +555,10 @@ def bounding(history: History, first: int, changes: Changes, failure_bytes: int)
         text = text_of(content) if heavy.bytes > failure_bytes else None
         if text is None or not has_failed(content, result.answered.failed):
             continue
-        bounded = _ends(text, failure_bytes)
+        half = (failure_bytes - SHORTEST) // 2
+        begin = text[:half].encode("utf-8", "replace")[:half].decode("utf-8", "ignore")
+        end = text[-half:].encode("utf-8", "replace")[-half:].decode("utf-8", "ignore")
+        removed = text_bytes(text) - text_bytes(begin) - text_bytes(end)
+        bounded = f"{begin}\n[error shortened: {removed} bytes removed]\n{end}"
         changes.put(result.at, result.answered.path, replaced(content, bounded))
         changes.count(result.at, COMPACT, heavy.bytes - text_bytes(bounded))
-
-
-def _ends(text: str, limit_bytes: int) -> str:
-    """Return the beginning and the end of a text, with a line between them, in at most ``limit_bytes``."""
-    half = (limit_bytes - SHORTEST) // 2
-    begin = text[:half].encode("utf-8", "replace")[:half].decode("utf-8", "ignore")
-    end = text[-half:].encode("utf-8", "replace")[-half:].decode("utf-8", "ignore")
-    removed = text_bytes(text) - text_bytes(begin) - text_bytes(end)
-    return f"{begin}\n[error shortened: {removed} bytes removed]\n{end}"

@@ -38,7 +38,7 @@ from agent_otel.remedies.history.argument_compaction import (
     parsed,
 )
 from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
-from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, removed_size, trimming
+from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
@@ -356,7 +356,7 @@ class Views:
         history, removed = turns.read(messages, ids), {}
         places = doubled(history) if self.deduplicate else set()
         if places:
-            removed[DEDUPLICATE] = removed_size(history, places)
+            removed[DEDUPLICATE] = sum(size(history.messages[place]).bytes for place in places)
             history = history.without(places)
         cut, changes = history.cut(self.keep_turns, self.step_turns if cached else 1), Changes()
         if self.compact:

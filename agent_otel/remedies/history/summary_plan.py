@@ -79,7 +79,9 @@ def weigh(value: Any, key: str = "") -> Weight:
     if cls is bytes:
         return Weight(min(len(value), _BINARY_CHARACTERS), hash(value))
     if is_list(value):
-        inner = [weigh(each, key) for each in value if not _is_moving(each)]
+        inner = [
+            weigh(each, key) for each in value if type(each) is not dict or len(each) != 1 or _MOVING.isdisjoint(each)
+        ]
         return Weight(sum(one.characters for one in inner), hash(tuple([one.hash for one in inner])))
     characters, hashes = 0, []
     for name, each in fields(value).items():
@@ -88,10 +90,6 @@ def weigh(value: Any, key: str = "") -> Weight:
             characters += one.characters + len(name) + 4
             hashes.append((name, one.hash))
     return Weight(characters, hash(tuple(sorted(hashes))))
-
-
-def _is_moving(value: Any) -> bool:
-    return type(value) is dict and len(value) == 1 and not _MOVING.isdisjoint(value)
 
 
 def request_tokens(weights: Sequence[Weight], messages: Sequence[Any]) -> list[int]:

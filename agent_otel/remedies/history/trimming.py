@@ -10,7 +10,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
-from agent_otel.measure.size import block_text, size, text_bytes
+from agent_otel.measure.size import block_text, text_bytes
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.trimmed_line import (
@@ -175,15 +175,15 @@ def _same(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     left, right = ({key: value for key, value in fields(each).items() if key != "id"} for each in (one, other))
+    return are_equal(left, right)
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Return True for equal values; those that cannot be compared count as different."""
     try:
-        return bool(left == right)
-    except ours(Exception):  # values that cannot be compared count as different
+        return bool(one == other)
+    except ours(Exception):
         return False
-
-
-def removed_size(history: History, places: set[int]) -> int:
-    """Return the UTF-8 bytes of messages, of their text where they are text."""
-    return sum(size(history.messages[place]).bytes for place in places)
 
 
 #: Different answers of a model in a copy, each of so many characters.

@@ -42,10 +42,6 @@ def open_store(url: str, timeout: float = 0.25) -> ClaimStore:
     return opener(url, timeout)
 
 
-def _memory(_: str, __: float) -> ClaimStore:
-    return MemoryStore()
-
-
 def _files(url: str, _: float) -> ClaimStore:
     if os.name == "nt":
         raise StoreError("file: needs a system where folders are opened by descriptor, as POSIX systems do")
@@ -66,7 +62,7 @@ def _dapr(url: str, _: float) -> ClaimStore:
 
 
 _OPENERS: Final[dict[str, Callable[[str, float], ClaimStore]]] = {
-    "memory": _memory,
+    "memory": lambda _, __: MemoryStore(),
     "file": _files,
     **dict.fromkeys(("redis", "rediss", "unix"), RedisStore),
     **dict.fromkeys(("s3", "gs", "az"), ObjectStore),

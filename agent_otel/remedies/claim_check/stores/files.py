@@ -84,7 +84,7 @@ class FileStore:
         name = _name(key)
         with translated("files"):
             with self._folder(name, make=True) as folder:
-                unfinished = _beside(name)
+                unfinished = f"{name}.{secrets.token_hex(8)}"
                 try:
                     with os.fdopen(os.open(unfinished, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
                         file.writelines((frame(ttl), data))
@@ -165,10 +165,6 @@ def _name(key: str) -> str:
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _beside(name: str) -> str:
-    return f"{name}.{secrets.token_hex(8)}"
 
 
 @contextlib.contextmanager
@@ -281,7 +277,7 @@ def _remove_if_expired(folder: int, name: str) -> bool:
         return False
     # A writer may replace the file between check and removal. So the file is renamed, checked again, and renamed back
     # when it is new.
-    aside = _beside(name)
+    aside = f"{name}.{secrets.token_hex(8)}"
     os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
     expired = _has_expired(folder, aside)
     if not expired:

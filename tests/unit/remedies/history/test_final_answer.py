@@ -9,14 +9,13 @@ from agent_otel.core.types import LimitReached
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
 from agent_otel.remedies import limits
 from agent_otel.remedies.history.request_rewriter import is_due
-from agent_otel.remedies.limits import as_text
 from tests.rows import each_row
 
 if TYPE_CHECKING:
     import pytest
 
 ANSWER = limits.answer(LimitReached("tool_calls", 3))
-TEXT = as_text(ANSWER)
+TEXT = json.dumps(ANSWER, ensure_ascii=False)
 MAXIMA = {"tool_calls": 3}
 CALL = {"id": "call_1", "type": "function", "function": {"name": "fetch", "arguments": "{}"}}
 ASKED = {"role": "assistant", "content": None, "tool_calls": [CALL]}
