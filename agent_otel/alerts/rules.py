@@ -192,16 +192,6 @@ def _turns_left(query: Query) -> Recording:
     return Recording(name, f"{least}\n/\n(\n{per_turn}\n)", (used,))
 
 
-def _steady(query: Query) -> Recording:
-    """Record the number of processes of a job that reported without a gap and does not scale to zero on purpose."""
-    window = query.thresholds.gone_steady_window
-    counted = query.series(semconv.BUILD_INFO, f'{semconv.SCALES_TO_ZERO}=""')
-    there = f"count by ({query.by()}) ({counted})"
-    marks = max(1, int(seconds(window)) // _MARK_SECONDS)
-    lasting = f"count_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
-    return Recording(query.record("agent_otel_processes", f"steady{window}"), f"{there}\nand\n{lasting}")
-
-
 # --- conditions: an expression, and the recorded series that it reads --------------------------------------------
 
 
@@ -324,8 +314,15 @@ def _claim_check_failing(query: Query) -> Condition:
 
 
 def _telemetry_gone(query: Query) -> Condition:
-    before, now = _steady(query), f"count by ({query.by()}) ({query.series(semconv.BUILD_INFO)})"
-    return Condition(f"last_over_time({before}[{query.thresholds.gone_memory}])\nunless {now}", (before,))
+    """Return the condition; a job counts that reported without a gap and does not scale to zero on purpose."""
+    window, count = query.thresholds.gone_steady_window, f"count by ({query.by()})"
+    lasts = query.series(semconv.BUILD_INFO, f'{semconv.SCALES_TO_ZERO}=""')
+    there = f"{count} ({lasts})"
+    marks = max(1, int(seconds(window)) // _MARK_SECONDS)
+    lasting = f"count_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
+    steady = Recording(query.record("agent_otel_processes", f"steady{window}"), f"{there}\nand\n{lasting}")
+    now = f"{count} ({query.series(semconv.BUILD_INFO)})"
+    return Condition(f"last_over_time({steady}[{query.thresholds.gone_memory}])\nunless {now}", (steady,))
 
 
 def _integration_unmatched(query: Query) -> Condition:

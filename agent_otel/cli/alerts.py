@@ -85,10 +85,9 @@ class Rendering:
         """Return the rules as a file of this format; alerts without a runbook link hold its short form."""
         return alerting.render(self.thresholds, self.options, form, {} if self.has_links else files.runbooks())
 
-    def groups(self) -> list[dict[str, Any]]:
-        """Return the groups of the rule file."""
-        groups: list[dict[str, Any]] = yaml.safe_load(self.text("prometheus"))["groups"]
-        return groups
+    def rules(self) -> list[dict[str, Any]]:
+        """Return the rules of the rule file."""
+        return [rule for group in yaml.safe_load(self.text("prometheus"))["groups"] for rule in group["rules"]]
 
 
 def _rendering_options(command: _Command) -> _Command:
@@ -170,7 +169,7 @@ def alerts() -> None:
 @console.json_option
 def list_(rendering: Rendering, *, is_json: bool) -> None:
     """Show the alerts there are, and the series that are recorded for them."""
-    rules = [rule for group in rendering.groups() for rule in group["rules"]]
+    rules = rendering.rules()
     if is_json:
         console.as_json(rules)
         return
@@ -236,8 +235,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Give the options that the rules were exported with. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when something does not work.
     """
-    seconds, sent = prometheus.seconds_since(since), prometheus.sent(headers)
-    shipped = [rule for group in rendering.groups() for rule in group["rules"]]
+    seconds, sent, shipped = prometheus.seconds_since(since), prometheus.sent(headers), rendering.rules()
     with closing(Prometheus(url, sent)) as store, closing(Prometheus(rules_url or url, sent)) as ruler:
         store.check()
         server, version = store.version()
@@ -379,8 +377,11 @@ def _rule_found(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], *, times
 
 def _differences(ruler: Prometheus, rule: _Rule, loaded: _Rule) -> str:
     told = []
-    if not _same(ruler, rule["expr"], str(loaded.get("query") or "")):
-        told.append("its expression")
+    ours, theirs = rule["expr"], str(loaded.get("query") or "")
+    if _squeezed(ours) != _squeezed(theirs):  # Prometheus formats the expressions that it loads
+        formatted = ruler.formatted(ours)
+        if formatted is None or formatted != ruler.formatted(theirs):
+            told.append("its expression")
     waits, wanted = float(loaded.get("duration") or 0), prometheus.seconds_of(rule.get("for") or "0s")
     if "alert" in rule and waits != wanted:
         told.append(f"for: {waits:.0f} s instead of {wanted:.0f} s")
@@ -388,14 +389,6 @@ def _differences(ruler: Prometheus, rule: _Rule, loaded: _Rule) -> str:
     if severity != shipped:
         told.append(f"severity: {severity or 'none'} instead of {shipped or 'none'}")
     return ", ".join(told)
-
-
-def _same(ruler: Prometheus, ours: str, theirs: str) -> bool:
-    """Return True when two expressions differ in layout only; Prometheus formats the expressions that it loads."""
-    if _squeezed(ours) == _squeezed(theirs):
-        return True
-    formatted = ruler.formatted(ours)
-    return formatted is not None and formatted == ruler.formatted(theirs)
 
 
 def _squeezed(expression: str) -> str:

@@ -89,11 +89,7 @@ def _report(found: list[Finding], facts: dict[str, Any], *, as_json: bool) -> No
 
 
 def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[str, Any]]:
-    """Return the findings and the facts of a process that runs.
-
-    Raises:
-        Failure: the process or the file cannot be read.
-    """
+    """Return the findings and the facts of a process that runs."""
     try:
         environ = findings.variables(pid) if pid else {}
     except findings.UnreadableError as error:
@@ -133,11 +129,7 @@ def _endpoint(environ: dict[str, str]) -> list[Finding]:
 
 
 def _examine(python: list[str]) -> dict[str, Any]:
-    """Return the facts of an interpreter.
-
-    Raises:
-        Failure: the interpreter cannot be started, does not have the package, or ends.
-    """
+    """Return the facts of an interpreter."""
     ended = _run([*python, "-c", _PROBE], dict(os.environ), capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if ended.returncode:
         last = next(iter(reversed(ended.stderr.strip().splitlines())), "no message")
@@ -172,8 +164,7 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
         return code
     if rows:
         head = ("tool", "calls", "bytes of results", "large", "truncated", "repeats", "incomplete answers")
-        figures = [[f"{figure:,}" for figure in astuple(row)[1:]] for row in rows]
-        console.table(head, [(row.name, *own) for row, own in zip(rows, figures, strict=True)])
+        console.table(head, [(row.name, *(f"{figure:,}" for figure in astuple(row)[1:])) for row in rows])
     else:
         console.say("no tool call was seen; `agent-otel doctor` without a program says why", "bold red")
     requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")

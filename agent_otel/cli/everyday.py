@@ -21,6 +21,7 @@ from agent_otel._internal.version import __version__
 from agent_otel.caps import payload_caps
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
+from agent_otel.doctor.probe import Collecting
 from agent_otel.integrations import versions
 from agent_otel.integrations.registry.table import INTEGRATIONS
 from agent_otel.settings.kinds import shown, variable_of
@@ -115,7 +116,11 @@ def run(python: str | None, port: int | None, program: tuple[str, ...], *, is_js
     Variables that are set stay, but for AGENT_OTEL.
     """
     variables = {"AGENT_OTEL": "1", **({"AGENT_OTEL_PROMETHEUS_PORT": str(port)} if port else {})}
-    arguments = _arguments(interpreter(python), program)
+    first, command = program[0], interpreter(python)
+    is_script = first.endswith((".py", ".pyz")) or (Path(first) / "__main__.py").is_file()
+    is_plain_file = shutil.which(first) is None and Path(first).is_file()
+    is_python = first in ("-m", "-c") or is_script or is_plain_file
+    arguments = [*command, *program] if is_python else list(program)
     if is_json:
         console.as_json({"arguments": arguments, "variables": variables})
         return
@@ -141,14 +146,6 @@ def interpreter(named: str | None) -> list[str]:
         raise Failure(f"{named} is no command: {error}") from None
 
 
-def _arguments(python: list[str], program: tuple[str, ...]) -> list[str]:
-    """Return the command line: a script, a module or code for the interpreter, else a command."""
-    first = program[0]
-    is_script = first.endswith((".py", ".pyz")) or (Path(first) / "__main__.py").is_file()
-    is_plain_file = shutil.which(first) is None and Path(first).is_file()
-    return [*python, *program] if first in ("-m", "-c") or is_script or is_plain_file else list(program)
-
-
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "only_set", is_flag=True, help="Those that the environment sets.")
@@ -158,9 +155,10 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
 
     A value that the environment has and that is invalid is a warning, and the default is in force.
     """
-    messages = _Messages()
+    messages = Collecting(logging.WARNING)
     logging.getLogger("agent_otel").addHandler(messages)
     now = every_setting.load(os.environ)
+    warnings = [line["text"] for line in messages.lines]
     rows: list[dict[str, Any]] = []
     for item in fields(every_setting.Settings):
         value, variable = getattr(now, item.name), variable_of(item)
@@ -174,24 +172,12 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
         hint = console.near(names[0].upper().removeprefix(_PREFIX), variables)
         raise Failure(f"no setting has {names[0]} in its name.{hint}")
     if is_json:
-        console.as_json({"settings": chosen, "messages": messages.texts})
+        console.as_json({"settings": chosen, "messages": warnings})
         return
     head = ("variable", "value", "from", "meaning")
     console.table(head, [(row["variable"], row["value"], "environment" * row["set"], row["meaning"]) for row in chosen])
-    for text in messages.texts:
+    for text in warnings:
         console.warn(text)
-
-
-class _Messages(logging.Handler):
-    """A handler that keeps the texts of warnings."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.texts: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep the text of a record."""
-        self.texts.append(record.getMessage())
 
 
 @click.command()

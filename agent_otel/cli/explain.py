@@ -48,21 +48,17 @@ def explain(  # noqa: PLR0913 - one for each option
     except SourceError as error:
         raise Failure(str(error)) from error
     if page is not None:
-        _write(page, found)
+        from agent_otel.explain import page as pages  # noqa: PLC0415 - needs an extra
+
+        try:
+            text = pages.page(found)
+        except ImportError as error:
+            raise Failure('the page needs plotly: pip install "agent-otel[html]"') from error
+        page.write(text)  # opens the file
     if as_json:
         click.echo(json.dumps(as_data(found)))
     elif page is None:
         _print(found, everything=everything)
-
-
-def _write(page: TextIO, found: Explanation) -> None:
-    from agent_otel.explain import page as pages  # noqa: PLC0415 - needs an extra
-
-    try:
-        text = pages.page(found)
-    except ImportError as error:
-        raise Failure('the page needs plotly: pip install "agent-otel[html]"') from error
-    page.write(text)  # opens the file
 
 
 def as_data(found: Explanation) -> dict[str, Any]:

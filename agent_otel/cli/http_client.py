@@ -100,7 +100,12 @@ class Server:
             with self._client.stream(method, self.url + path, **arguments) as answer:
                 response = self._read(answer)
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:  # the last one of a host's name
-            raise Failure(f"{self.name} at {self.url} does not answer: {_why(error)}") from None
+            why = str(error) or type(error).__name__
+            if isinstance(error, httpx.TimeoutException):
+                why = f"nothing came within {TIMEOUT_SECONDS:.0f} seconds"
+            elif "CERTIFICATE_VERIFY_FAILED" in why:
+                why += ". SSL_CERT_FILE names the certificates to trust."
+            raise Failure(f"{self.name} at {self.url} does not answer: {why}") from None
         if response.status_code not in accept:
             self._refuse(response, path)
         return response
@@ -204,15 +209,6 @@ def _message(response: httpx.Response) -> str:
         return response.reason_phrase
     message = body.get("message") or body.get("error") if isinstance(body, dict) else None
     return str(message or response.reason_phrase)[:300]
-
-
-def _why(error: Exception) -> str:
-    if isinstance(error, httpx.TimeoutException):
-        return f"nothing came within {TIMEOUT_SECONDS:.0f} seconds"
-    text = str(error) or type(error).__name__
-    if "CERTIFICATE_VERIFY_FAILED" in text:
-        return f"{text}. SSL_CERT_FILE names the certificates to trust."
-    return text
 
 
 def _transport(url: str) -> httpx.HTTPTransport:

@@ -74,18 +74,14 @@ def top(  # noqa: PLR0913 - one for each option
     ) as live:
         if is_json:
             _print(live.read(), is_json=True, has_rates=bool(server))
-        else:
-            _view(live, interval)
-
-
-def _view(live: Live, interval: float) -> None:
-    try:
-        from agent_otel.cli.top import Top  # noqa: PLC0415 - needs an extra
-    except ImportError:
-        raise Failure(f"the live view needs textual: {installed_with('top')}") from None
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Failure("the live view needs a terminal; `agent-otel metrics URL` prints the same once")
-    Top(live, interval).run()
+            return
+        try:
+            from agent_otel.cli.top import Top  # noqa: PLC0415 - needs an extra
+        except ImportError:
+            raise Failure(f"the live view needs textual: {installed_with('top')}") from None
+        if not (sys.stdin.isatty() and sys.stdout.isatty()):
+            raise Failure("the live view needs a terminal; `agent-otel metrics URL` prints the same once")
+        Top(live, interval).run()
 
 
 def _print(snapshot: Snapshot, *, is_json: bool, has_rates: bool = False) -> None:

@@ -53,8 +53,13 @@ class Finding:
 
 def of_interpreter(facts: Mapping[str, Any]) -> list[Finding]:
     """Return all findings, the worst first, and among equals in the order of their effect."""
-    parts = (_activation, _settings, _integrations, _remedies, _exports, _multiprocess, _failed)
-    return in_order([finding for part in parts for finding in part(facts)])
+    parts = (_activation, _settings, _integrations, _remedies, _exports, _multiprocess)
+    found = [finding for part in parts for finding in part(facts)]
+    failed = {part: value for part, value in facts.items() if isinstance(value, dict) and set(value) == {"error"}}
+    found += [
+        Finding(ERROR, part, f"this part could not be examined: {value['error']}") for part, value in failed.items()
+    ]
+    return in_order(found)
 
 
 def in_order(found: list[Finding]) -> list[Finding]:
@@ -161,12 +166,6 @@ def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
     if facts["switch"]["active"] and not any(row["signal"] == "traces" for row in exporters):
         text = "spans are exported only if the program sets a TracerProvider"
         yield Finding(WARNING, "export", text, "or set OTEL_EXPORTER_OTLP_ENDPOINT")
-
-
-def _failed(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    for part, value in facts.items():
-        if isinstance(value, dict) and set(value) == {"error"}:
-            yield Finding(ERROR, part, f"this part could not be examined: {value['error']}")
 
 
 def _rows(facts: Mapping[str, Any], part: str) -> list[dict[str, Any]]:

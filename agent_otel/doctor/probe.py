@@ -30,11 +30,11 @@ _EXPORT_TIMEOUT = "3"
 _SHORTEST_SECRET = 6
 
 
-class _Collecting(logging.Handler):
-    """A handler that keeps warnings of this package and of OpenTelemetry's exporters."""
+class Collecting(logging.Handler):
+    """A handler that keeps the messages of loggers from a level on."""
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
         self.lines: list[dict[str, str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -53,13 +53,13 @@ def main(*, started: bool) -> None:
 
 def collect() -> dict[str, Any]:
     """Return all facts. A part that fails holds the class of its error."""
-    handler = _Collecting()
+    handler = Collecting(logging.INFO)
     for name in ("agent_otel", "opentelemetry"):
         logging.getLogger(name).addHandler(handler)
     logging.getLogger("agent_otel").setLevel(logging.INFO)
-    parts = {
+    parts: dict[str, Callable[[], Any]] = {
         "interpreter": _interpreter,
-        "switch": _switch,
+        "switch": lambda: {"value": os.environ.get("AGENT_OTEL"), "active": _active, "on": env.ON, "off": env.OFF},
         "settings": _settings,
         "integrations": _integrations,
         "remedies": _remedies,
@@ -120,10 +120,6 @@ def _interpreter() -> dict[str, Any]:
             str(Path(place) / name) for place in folders for name in _STARTUP_FILES if (Path(place) / name).is_file()
         ],
     }
-
-
-def _switch() -> dict[str, Any]:
-    return {"value": os.environ.get("AGENT_OTEL"), "active": _active, "on": env.ON, "off": env.OFF}
 
 
 def _settings() -> list[dict[str, str]]:
@@ -221,7 +217,7 @@ def _multiprocess() -> dict[str, Any]:
     return {"folder": folder, "can_write": Path(folder).is_dir() and os.access(folder, os.W_OK)}
 
 
-def _exporters(handler: _Collecting) -> list[dict[str, Any]]:
+def _exporters(handler: Collecting) -> list[dict[str, Any]]:
     """Send a span and a data point through each exporter that the ``OTEL_*`` variables name."""
     from agent_otel.telemetry import providers  # noqa: PLC0415
 
@@ -233,7 +229,7 @@ def _exporters(handler: _Collecting) -> list[dict[str, Any]]:
     ]
 
 
-def _sent(signal: str, name: str, handler: _Collecting) -> dict[str, Any]:
+def _sent(signal: str, name: str, handler: Collecting) -> dict[str, Any]:
     """Export one item and return the outcome."""
     from agent_otel.telemetry import providers  # noqa: PLC0415
 

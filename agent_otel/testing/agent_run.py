@@ -134,19 +134,17 @@ class Reading(NamedTuple):
     value: float
 
 
+@dataclass(slots=True, eq=False)
 class _Kept(Series):
     """A series that appends to the readings of its sink."""
 
-    __slots__ = ("_labels", "_metric", "_readings")
-
-    def __init__(self, readings: list[Reading], metric: Metric, labels: tuple[str, ...]) -> None:
-        self._readings = readings
-        self._metric = metric
-        self._labels = labels
+    readings: list[Reading]
+    metric: Metric
+    labels: tuple[str, ...]
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - of the interface
-        if value or self._metric.kind != COUNTER:  # a counter is created at 0
-            self._readings.append(Reading(self._metric, self._labels, value))
+        if value or self.metric.kind != COUNTER:  # a counter is created at 0
+            self.readings.append(Reading(self.metric, self.labels, value))
 
 
 class MemorySink:
