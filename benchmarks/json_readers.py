@@ -3,6 +3,14 @@
 ``python -m benchmarks.json_readers [rounds]`` from the root of the repository, in an environment that has the package,
 msgspec and rich (``scripts/benchmark json_readers``). The runs of the two are interleaved. CPU is the median; of the
 calls and the waits it is the least of the rounds, because a busy machine makes a thread wait as well.
+
+The reader / the prototype, on two cores, with 15 ms as the budget of another thread's wait:
+
+| payload | CPU, ms | memory, MB | longest C call, ms | wait of another thread, ms |
+| agent state of 2 MiB | 6.3 / 9.2 | 0.3 / 0.2 | 0.1 / 1.0 | 5 / 8 |
+| the same, JSON in a string | 27 / 52 | 0.4 / 8.9 | 0.2 / 4.0 | 5 / 9 |
+| rows, 20 MB | 479 / 827 | 0.3 / 12.8 | 0.6 / 27 | 14 / 30 |
+| cut off, NaN, several texts | as whole ones | | | no result |
 """
 
 from __future__ import annotations

@@ -414,3 +414,24 @@ def modules_of(value: object) -> Iterator[str]:
 def class_of(value: object) -> str:
     """Return the qualified name of a value's class; a metaclass may have code of its own for it."""
     return class_name(type(value))
+
+
+text = plain_text  # for readers of requests and results
+
+
+def properties(schema: Any) -> tuple[str, ...]:
+    """Return the names of the parameters in the JSON schema of a tool; empty for anything else."""
+    return tuple(fields(fields(schema).get("properties")))
+
+
+def reworded(value: Any, reword: Callable[[str], str]) -> Any:
+    """Return a value of a request with other texts; what does not change, and the SDK's objects, are the same."""
+    if type(value) is str:
+        return reword(value)
+    if type(value) is list:
+        made: Any = [reworded(each, reword) for each in value]
+        return value if all(new is old for new, old in zip(made, value, strict=True)) else made
+    if type(value) is dict:
+        made = {name: reworded(each, reword) for name, each in value.items()}
+        return value if all(made[name] is value[name] for name in value) else made
+    return value

@@ -158,7 +158,8 @@ def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
         if call in new:
             fragment.is_inside = is_inside
         call_id = sized[at].part.call_id
-        if fragment.is_inside == is_inside and not _is_twice(sized, call_id):
+        alike = [one for one in sized if one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS]
+        if fragment.is_inside == is_inside and (call_id is None or len(alike) == 1):
             found.append((call, call_id, fragment))
     if found and not _is_answerable(sized, has_new=bool(new)):
         found = []
@@ -169,13 +170,6 @@ def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
         if fragment is not None and fragment.is_open:
             found.append((call, None, fragment))
     return PendingAnswer(out, execution, found, must_call=request.must_call) if found else None
-
-
-def _is_twice(sized: Sequence[Sized], call_id: str | None) -> bool:
-    """Return true when a request holds several results of one call id: any of them may be this call's."""
-    if call_id is None:
-        return False
-    return sum(one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS for one in sized) > 1
 
 
 def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel._internal.failures import arguments_of, cause_of, context_of, put_arguments, text_of
+from agent_otel._internal.object_kinds import class_of
 from agent_otel._internal.signatures import function_named
 from agent_otel.core import switches
 from agent_otel.core.execution_context import text_or_none
-from agent_otel.core.plain import class_of
 from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.types import RequestPart
-    from agent_otel.measure.prints import Found
+    from agent_otel.measure.prints import Prints
     from agent_otel.telemetry.setup import Telemetry
 
 #: Bytes from which a text that stands in a request twice is counted.
@@ -382,12 +382,8 @@ def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -
     if not waiting:
         return ()
     seen = {one for stream in (execution.streams or {}).values() for one in stream.parts.prints}
-    new = [
-        said
-        for one in sized
-        if one.part.part != semconv.TOOLS and one.print not in seen
-        for said in texts(one.part.value)
-    ]
+    parts = [one.part for one in sized if one.part.part != semconv.TOOLS and one.print not in seen]
+    new = [said for part in parts for said in texts(part.value)]
     in_texts = [(text, hashes_in((text,))) for text in new]
     hashes = set().union(*(in_text for _, in_text in in_texts))
     found = []
@@ -398,13 +394,16 @@ def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -
         noted.is_held = True
         if prints.is_quoted(hashes):
             found.append(noted)
-            written = max(in_texts, key=lambda each: prints.likeness(*each))[0]
-            _take_quote(out, noted, written, prints.find(written))
+            _take_quote(out, noted, prints, in_texts)
     return found
 
 
-def _take_quote(out: Telemetry, noted: SeenCall, written: str, quote: Found | None) -> None:
-    """Record the delivery of a result that a text quotes, whole or in part."""
+def _take_quote(out: Telemetry, noted: SeenCall, prints: Prints, in_texts: Sequence[tuple[str, set[int]]]) -> None:
+    """Record the delivery of a result in the text that quotes most of it."""
+    written, _ = max(
+        in_texts, key=lambda it: (len(it[1].intersection(prints.hashes)), -abs(len(it[0]) - prints.length))
+    )
+    quote = prints.find(written)
     if quote is None:
         return
     kept = noted.handed if noted.handed >= 0 else noted.produced

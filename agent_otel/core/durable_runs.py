@@ -21,8 +21,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel._internal.object_kinds import text
 from agent_otel.core.execution_context import run_attributes
-from agent_otel.core.plain import text
 from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:

@@ -1,20 +1,11 @@
 """Tool calls that no adapter saw, read from the model request that delivers their results.
 
-A hand-written loop calls its handlers itself. Its requests hold the call nevertheless: the tool's name, the arguments
-and the text of the result. What the handler produced is not known; the bytes are those that the model gets.
-
-A result is delivered for the first time in the request in which nothing of the model follows it, because the model has
-not answered it yet. So a request that repeats the history repeats no call. A process that resumes a conversation
-records the results that it delivers itself, and not the hundred before them: another process has recorded those, or
-none was measured then, and their time is unknown. A retry of the same request has
-the same ids and arguments; a model that reuses its ids has other arguments or another place.
+A hand-written loop calls its handlers itself. Their results are unknown: the bytes are those that the model gets.
+The first request that has a result, and no later message of the model, shows the call (docs/how-it-works.md).
 
 The Responses API lets a loop put each result behind its own call. Then the calls of one turn look like several turns,
-and only the ends of the requests that this process has seen distinguish them.
-
-A tool that an adapter has called in this process is left to the adapter, whatever id the framework gives the call.
-The first request of a durable runtime's step shows no call: its tools may have run in steps of their own, which an
-adapter in another process has measured. A loop within one step sends more requests, and those show theirs.
+and only the ends of earlier requests distinguish them. The first request of a durable runtime's step shows no call: an
+adapter in another process may have measured it. A loop within a step sends more requests, which show their calls.
 """
 
 from __future__ import annotations
@@ -247,7 +238,7 @@ def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
 
 
 def _adopted(execution_id: str, part: RequestPart, call_id: str) -> SeenCall:
-    """Return the call of a result that another execution of this process has made, else one of which nothing is known.
+    """Return the call of a result that another execution of this process has made, else an unknown call.
 
     Ids repeat in each conversation of some models: the result must be the one that was delivered there, or have the
     passages of the one that was not. The execution has the call from now on.

@@ -12,11 +12,11 @@ from opentelemetry import trace
 from agent_otel import semconv, settings
 from agent_otel._internal import fork
 from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
+from agent_otel._internal.object_kinds import fields, text
 from agent_otel.core import execution_context
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
-from agent_otel.core.plain import fields, text
 from agent_otel.core.shares import portions
 from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.core.tool_visit import running

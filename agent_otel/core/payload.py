@@ -124,7 +124,9 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     cap_bytes = cap.bytes if cap else None
     series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
     if not again:
-        series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, _exemplar())
+        span = spans.current_span()
+        exemplar = None if span is None or span is INVALID_SPAN else spans.exemplar_of(span)
+        series.payload(size_bytes, cap_bytes, out.settings.payload_near_ratio, exemplar)
     utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     turns_left: int | None = None
     if execution is not None:
@@ -346,8 +348,3 @@ def step_attributes(step: Step) -> dict[str, Any]:
     if step.attempt > 1:
         found[semconv.ACTIVITY_ATTEMPT] = step.attempt
     return found
-
-
-def _exemplar() -> Any:
-    span = spans.current_span()
-    return None if span is None or span is INVALID_SPAN else spans.exemplar_of(span)

@@ -16,10 +16,10 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.errors import attempt
+from agent_otel._internal.object_kinds import is_text, listed, text
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.plain import is_text, listed, text
 from agent_otel.core.request_parts import HEADS, KINDS, MOST_PARTS, OF_THE_MODEL, beginning, of_kind, timeless_print
 from agent_otel.core.request_prefix import plain_print
 from agent_otel.core.shares import NO_SHARES, Shares
@@ -119,8 +119,10 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         if not lost and conversation is not None:
             same = _same(conversation.parts, parts, continues=continues)
             # Without an earlier turn, a request is a prompt alone.
-            if execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED):
-                _stable(out, parts, sized, same, reading.total)
+            has_turns = execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED)
+            if has_turns and (total := reading.total):
+                changed = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
+                out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
             if not continues:
                 change = within(conversation.parts, parts, same)
                 tell(out, change, conversation.parts, sized, calls)
@@ -310,13 +312,6 @@ def _same(before: SeenParts, now: SeenParts, *, continues: bool) -> int:
     return next((at for at, (earlier, later) in pairs if earlier != later), min(len(before.prints), len(now.prints)))
 
 
-def _stable(out: Telemetry, parts: SeenParts, sized: Sequence[Sized], same: int, total: int) -> None:
-    """Record the share of the request that begins it as it began the request before: its first ``same`` parts."""
-    if total:
-        behind = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
-        out.metrics.record(semconv.REQUEST_STABLE, (total - behind) / total)
-
-
 def _is_doubled(sized: Sequence[Sized]) -> bool:
     """Return true when a request holds a message id twice, or the same result of the same call twice."""
     messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
@@ -498,8 +493,11 @@ def drop(
         if later[0].kind == _USER:
             conversation.has_restarted = True
             begin(conversation, parts)
-        elif not conversation.has_restarted and _are_new(sized, calls, new):
-            dropped = earlier
+        elif not conversation.has_restarted:
+            places = [place for place, one in enumerate(sized) if one.part.part == semconv.TOOL_RESULTS]
+            first = {id(call) for call in new}
+            if places and all(place in calls and id(calls[place]) in first for place in places):
+                dropped = earlier
     return _sum(conversation, earlier, later, dropped) if dropped else None
 
 
@@ -554,13 +552,6 @@ def _overlap(before: list[int], prints: list[int]) -> _Overlap | None:
         if first < stop and prints[:first] == before[:first]:
             found.append(_Overlap(first, stop, last + 1))
     return found[0] if len(found) == 1 else None
-
-
-def _are_new(sized: Sequence[Sized], calls: Mapping[int, SeenCall], new: Collection[SeenCall]) -> bool:
-    """Return true when a request holds results, and each is delivered for the first time."""
-    results = [at for at, one in enumerate(sized) if one.part.part == semconv.TOOL_RESULTS]
-    first = {id(call) for call in new}
-    return bool(results) and all(at in calls and id(calls[at]) in first for at in results)
 
 
 def _sum(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.lazy import pattern
-from agent_otel.core.plain import fields, is_dict, listed, text
+from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

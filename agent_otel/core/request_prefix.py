@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import fields
 from agent_otel.core import execution_context
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.executions import executions
-from agent_otel.core.plain import fields
 from agent_otel.core.request_parts import HEADS, KINDS, MOST_PARTS, OF_THE_MODEL, Sized
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel._internal.object_kinds import declare
-from agent_otel.core.plain import fields, listed, text
+from agent_otel._internal.object_kinds import declare, fields, listed, text
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.lazy import pattern
-from agent_otel._internal.object_kinds import RECORD, shape_of
-from agent_otel.core.plain import fields, given, listed, text
+from agent_otel._internal.object_kinds import RECORD, fields, given, listed, shape_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 from agent_otel.core import tool_names
-from agent_otel.core.plain import fields, is_dict, listed, text
 from agent_otel.core.types import Invocation
 from agent_otel.messages.fields import without
 

@@ -6,8 +6,9 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel._internal.failures import cause_of, text_of
+from agent_otel._internal.object_kinds import is_named, is_text
 from agent_otel.core import execution_context, handler, step_handler
-from agent_otel.core.plain import cause_of, is_named, is_text, text_of
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations.hooks import Hook, Within
 from agent_otel.integrations.readers import remember

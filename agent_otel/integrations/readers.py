@@ -8,8 +8,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
+from agent_otel._internal.failures import cause_of, is_raised_within
+from agent_otel._internal.object_kinds import fields, is_named, text
 from agent_otel.core import handler
-from agent_otel.core.plain import cause_of, fields, is_named, is_raised_within, text
 from agent_otel.core.types import NOT_HERE, AgentRun, Invocation, Replacement, ToolCall
 
 if TYPE_CHECKING:

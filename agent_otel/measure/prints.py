@@ -63,10 +63,6 @@ class Prints(NamedTuple):
             for part in (self.hashes[:_ENDS], self.hashes[-_ENDS:], self.hashes)
         )
 
-    def likeness(self, text: str, hashes: set[int]) -> tuple[int, int]:
-        """Return by how much a text with these hashes is this one: passages, then characters."""
-        return sum(one in hashes for one in self.hashes), -abs(len(text) - self.length)
-
     def find(self, text: str) -> Found | None:
         """Return where a text quotes this one; None where it has no passage of it."""
         words = [(match.group(), match.start(), match.end()) for match in _WORDS.finditer(text)]

@@ -28,8 +28,8 @@ from weakref import WeakSet, WeakValueDictionary
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import is_in_asyncio, run_now
+from agent_otel._internal.object_kinds import dictionaries, fields, is_dict, text
 from agent_otel.core import model_tokens
-from agent_otel.core.plain import dictionaries, fields, is_dict, text
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.setup import telemetry
 

@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, identity, is_named, listed, properties, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, identity, is_named, listed, properties, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.readers import held, raises, raises_within

@@ -13,8 +13,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
+from agent_otel._internal.object_kinds import is_dict, is_named, listed, text
 from agent_otel.core import execution_context
-from agent_otel.core.plain import is_dict, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.readers import held, inject_into, raises

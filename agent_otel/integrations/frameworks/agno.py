@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
+from agent_otel._internal.failures import traceback_of
+from agent_otel._internal.object_kinds import fields, is_empty, is_named, is_text, listed, number, properties, text
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, is_empty, is_named, is_text, listed, number, properties, text, traceback_of
 from agent_otel.core.types import AgentRun, Invocation, Replacement, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after

@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.readers import for_agents, raises_within, run_named

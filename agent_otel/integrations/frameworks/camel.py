@@ -11,8 +11,9 @@ import contextvars
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.failures import context_of, is_raised_within, text_of
+from agent_otel._internal.object_kinds import fields, is_named, properties, text
 from agent_otel.core import handler, switches
-from agent_otel.core.plain import context_of, fields, is_named, is_raised_within, properties, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook, after

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.plain import fields, is_empty, is_text, listed, sole, text
 from agent_otel.core.types import AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import remember

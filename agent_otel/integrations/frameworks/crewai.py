@@ -13,8 +13,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, identity, is_dict, is_empty, is_named, is_text, text
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, identity, is_dict, is_empty, is_named, is_text, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import for_agents, inject_by_name, refused_within, replace_by_text, run_named

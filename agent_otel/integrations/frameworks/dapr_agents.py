@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_otel._internal.object_kinds import fields, is_named, listed, text
 from agent_otel.core import handler, step_handler
-from agent_otel.core.plain import fields, is_named, listed, text
 from agent_otel.core.types import HANDED_BACK, Invocation, Payload, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import bytes_of

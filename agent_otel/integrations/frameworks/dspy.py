@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal import signatures
 from agent_otel._internal.errors import guarded
+from agent_otel._internal.failures import traceback_of
+from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_named, listed, reworded, text
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.plain import fields, is_dict, is_empty, is_named, listed, reworded, text, traceback_of
 from agent_otel.core.types import (
     NOT_HERE,
     AgentRun,

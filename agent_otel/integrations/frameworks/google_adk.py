@@ -12,8 +12,8 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_dict, is_named, is_text, listed, sole, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, is_named, is_text, listed, sole, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields, is_empty, is_named, listed, properties, text
+from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within, run_named

@@ -17,9 +17,19 @@ from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
+from agent_otel._internal.object_kinds import (
+    field_at,
+    fields,
+    identity,
+    is_dict,
+    is_named,
+    is_text,
+    modules_of,
+    number,
+    text,
+)
 from agent_otel._internal.signatures import signature_of
 from agent_otel.core import handler as observer
-from agent_otel.core.plain import field_at, fields, identity, is_dict, is_named, is_text, modules_of, number, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within

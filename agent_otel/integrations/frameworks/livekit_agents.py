@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import signatures
+from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, properties, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, properties, text
 from agent_otel.core.types import LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration

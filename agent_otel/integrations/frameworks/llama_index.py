@@ -12,8 +12,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after

@@ -19,9 +19,20 @@ from weakref import WeakKeyDictionary
 
 from agent_otel import settings
 from agent_otel._internal import errors, fork
+from agent_otel._internal.object_kinds import (
+    fields,
+    is_dict,
+    is_empty,
+    is_named,
+    is_text,
+    listed,
+    number,
+    properties,
+    sole,
+    text,
+)
 from agent_otel.core import handler
 from agent_otel.core.payload_cap import MOST_ANNOUNCED
-from agent_otel.core.plain import fields, is_dict, is_empty, is_named, is_text, listed, number, properties, sole, text
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,

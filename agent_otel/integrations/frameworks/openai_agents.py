@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any
 import wrapt
 
 from agent_otel._internal import errors
+from agent_otel._internal.failures import text_of
+from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, modules_of, properties, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_named, is_text, listed, modules_of, properties, text, text_of
 from agent_otel.core.types import (
     HANDED_BACK,
     LEFT_ALONE,

@@ -11,8 +11,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal import errors
+from agent_otel._internal.object_kinds import text
 from agent_otel.core import handler
-from agent_otel.core.plain import text
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import AroundVisit, Door, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration

@@ -13,7 +13,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import cause_of, fields, is_empty, is_named, listed, properties, text
+from agent_otel._internal.failures import cause_of
+from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration

@@ -13,8 +13,9 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel._internal.failures import is_raised_within, text_of
+from agent_otel._internal.object_kinds import fields, is_named, listed, text
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, is_named, is_raised_within, listed, text, text_of
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook
 from agent_otel.integrations.readers import for_agents

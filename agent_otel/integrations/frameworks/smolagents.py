@@ -11,8 +11,9 @@ import contextvars
 import functools
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.failures import cause_of, is_raised_within
+from agent_otel._internal.object_kinds import fields, is_dict, is_named, is_text, text
 from agent_otel.core import switches
-from agent_otel.core.plain import cause_of, fields, is_dict, is_named, is_raised_within, is_text, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Revising
 from agent_otel.integrations.readers import run_named

@@ -17,8 +17,8 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed, number, text
 from agent_otel.core import execution_context, handler
-from agent_otel.core.plain import fields, is_empty, is_named, listed, number, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, after

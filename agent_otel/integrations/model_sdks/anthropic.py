@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import suppressed
+from agent_otel._internal.failures import cause_of
+from agent_otel._internal.object_kinds import attributes, fields, is_dict, listed, text
 from agent_otel.core import handler
-from agent_otel.core.plain import attributes, cause_of, fields, is_dict, listed, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     NOT_HERE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed
 from agent_otel.core.backpressure import attempt_refused, backpressure
-from agent_otel.core.plain import fields, is_dict, is_named, listed
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.integrations.final_request import ChatFunction
 from agent_otel.integrations.model_sdks import openai

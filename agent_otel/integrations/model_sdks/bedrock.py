@@ -7,8 +7,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import (
+    dictionaries,
+    field_at,
+    fields,
+    given,
+    is_dict,
+    is_named,
+    listed,
+    reworded,
+    text,
+)
 from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import dictionaries, field_at, fields, given, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage

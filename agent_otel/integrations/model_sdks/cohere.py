@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import attributes, fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import attributes, fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core.plain import fields
+from agent_otel._internal.object_kinds import fields
 from agent_otel.core.types import Invocation, ModelReader
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import (

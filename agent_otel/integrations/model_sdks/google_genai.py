@@ -10,11 +10,8 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
-from agent_otel.core.answers import asks_for
-from agent_otel.core.backpressure import attempt_refused, retry_delay
-from agent_otel.core.plain import (
-    context_of,
+from agent_otel._internal.failures import context_of
+from agent_otel._internal.object_kinds import (
     dictionaries,
     fields,
     given,
@@ -25,6 +22,9 @@ from agent_otel.core.plain import (
     sole,
     text,
 )
+from agent_otel.core import handler
+from agent_otel.core.answers import asks_for
+from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.types import (
     Exchange,
     Invocation,

@@ -10,8 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
+from agent_otel._internal.object_kinds import fields, text
 from agent_otel.core import model_request
-from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import asks, ends, follow, usage

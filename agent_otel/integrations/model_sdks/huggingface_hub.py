@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from agent_otel.core.plain import given, text
+from agent_otel._internal.object_kinds import given, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.final_request import ChatFunction
 from agent_otel.integrations.model_sdks import openai

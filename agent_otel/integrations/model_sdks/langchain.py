@@ -11,9 +11,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import attributes, fields, identity, is_empty, listed, text
 from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import attributes, fields, identity, is_empty, listed, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage

@@ -12,9 +12,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
+from agent_otel._internal.object_kinds import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core import handler
 from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core.types import (
     Exchange,
     Invocation,

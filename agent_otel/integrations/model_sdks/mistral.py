@@ -10,11 +10,9 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel.core import handler
-from agent_otel.core.captured_content import hiding
-from agent_otel.core.plain import (
+from agent_otel._internal.failures import context_of
+from agent_otel._internal.object_kinds import (
     attributes,
-    context_of,
     fields,
     given,
     is_dict,
@@ -24,6 +22,8 @@ from agent_otel.core.plain import (
     properties,
     text,
 )
+from agent_otel.core import handler
+from agent_otel.core.captured_content import hiding
 from agent_otel.core.types import (
     AgentRun,
     Exchange,

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import BY_NAME, BodyArgument, with_system

@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, is_dict, is_text, listed, properties, text
 from agent_otel.core import handler
-from agent_otel.core.plain import fields, is_dict, is_text, listed, properties, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     AgentRun,

@@ -11,8 +11,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core.answers import asks_for
-from agent_otel.core.plain import (
+from agent_otel._internal.object_kinds import (
     attributes,
     fields,
     given,
@@ -23,6 +22,7 @@ from agent_otel.core.plain import (
     reworded,
     text,
 )
+from agent_otel.core.answers import asks_for
 from agent_otel.core.types import Exchange, Invocation, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries

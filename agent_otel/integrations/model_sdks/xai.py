@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
 
 from agent_otel._internal.errors import ours
-from agent_otel.core.plain import fields, is_named, is_text, listed, reworded, text
+from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, reworded, text
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage

@@ -15,8 +15,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from agent_otel._internal import errors
+from agent_otel._internal.object_kinds import fields, text
 from agent_otel.core import step_handler
-from agent_otel.core.plain import fields, text
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import after

@@ -16,8 +16,8 @@ from typing import Any
 
 from agent_otel._bootstrap import startup
 from agent_otel._internal import env, errors
+from agent_otel._internal.object_kinds import class_of
 from agent_otel.core import handler, step_handler
-from agent_otel.core.plain import class_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import carried_or_none

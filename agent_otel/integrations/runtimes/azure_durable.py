@@ -16,8 +16,8 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import Any
 
+from agent_otel._internal.object_kinds import class_of, fields, text
 from agent_otel.core import handler, step_handler
-from agent_otel.core.plain import class_of, fields, text
 from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.payloads import carried

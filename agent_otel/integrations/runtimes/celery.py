@@ -20,9 +20,9 @@ from weakref import WeakKeyDictionary
 from opentelemetry import trace
 
 from agent_otel._internal import errors
+from agent_otel._internal.object_kinds import class_of, fields, is_dict, is_named, listed, text
 from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
-from agent_otel.core.plain import class_of, fields, is_dict, is_named, listed, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import carried

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_otel._internal.object_kinds import class_of, fields, is_empty
 from agent_otel.core import step_handler
 from agent_otel.core.durable_runs import durable_runs
-from agent_otel.core.plain import class_of, fields, is_empty
 from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.payloads import carried_or_none

@@ -14,8 +14,8 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 from agent_otel._internal import collected
+from agent_otel._internal.object_kinds import class_of, is_named, text
 from agent_otel.core import step_handler
-from agent_otel.core.plain import class_of, is_named, text
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.readers import remember

@@ -13,9 +13,9 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import fields, identity, is_dict, is_text, listed, modules_of, text
 from agent_otel.core import handler, step_handler
 from agent_otel.core.payload_cap import discover
-from agent_otel.core.plain import fields, identity, is_dict, is_text, listed, modules_of, text
 from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
 from agent_otel.integrations import patching, payloads
 from agent_otel.integrations.hooks import Family, Hook, Within, after

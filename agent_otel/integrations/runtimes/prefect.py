@@ -14,8 +14,8 @@ import sys
 from typing import Any
 
 from agent_otel._internal import collected
+from agent_otel._internal.object_kinds import class_of, identity, is_empty
 from agent_otel.core import execution_context, handler, step_handler
-from agent_otel.core.plain import class_of, identity, is_empty
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.registry.entries import Candidate, Integration

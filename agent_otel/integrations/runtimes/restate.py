@@ -15,10 +15,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
+from agent_otel._internal.failures import context_of
+from agent_otel._internal.object_kinds import class_of, fields
 from agent_otel.core import execution_context, step_handler
 from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
-from agent_otel.core.plain import class_of, context_of, fields
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import Recent

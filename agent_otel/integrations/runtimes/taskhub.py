@@ -12,8 +12,8 @@ from collections import OrderedDict
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.object_kinds import modules_of
 from agent_otel.core import handler, payload_cap, step_handler
-from agent_otel.core.plain import modules_of
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Flag, Hook, Within, after

@@ -4,14 +4,8 @@
 Here containers longer than a piece are opened one after another, and what is shorter is decoded, handed over and
 dropped. Numbers are decoded to the length of their digits, because nothing else is asked of them.
 
-``msgspec.Raw`` would save 500 lines here, with the same results for whole JSON. ``scripts/benchmark json_readers``
-compares a prototype on it; here / prototype, on two cores, with 15 ms as the budget of another thread's wait:
-
-| payload | CPU, ms | memory, MB | longest C call, ms | wait of another thread, ms |
-| agent state of 2 MiB | 6.3 / 9.2 | 0.3 / 0.2 | 0.1 / 1.0 | 5 / 8 |
-| the same, JSON in a string | 27 / 52 | 0.4 / 8.9 | 0.2 / 4.0 | 5 / 9 |
-| rows, 20 MB | 479 / 827 | 0.3 / 12.8 | 0.6 / 27 | 14 / 30 |
-| cut off, NaN, several texts | as whole ones | | | no result |
+``msgspec.Raw`` would save 500 lines here, with the same results for whole JSON. It takes up to twice the time, and one
+of its C calls 27 ms (``scripts/benchmark json_readers``): the budget of another thread's wait is 15 ms.
 """
 
 from __future__ import annotations

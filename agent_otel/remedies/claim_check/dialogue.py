@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import run_now
+from agent_otel._internal.object_kinds import reworded
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
-from agent_otel.core.plain import reworded
 from agent_otel.core.remedy_hooks import added_messages, message_ids
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
-from agent_otel.core.plain import fields, is_dict, is_text, text
+from agent_otel._internal.object_kinds import fields, is_dict, is_text, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator

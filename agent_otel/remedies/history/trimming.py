@@ -179,7 +179,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return True for equal values; those that cannot be compared count as different."""
+    """Return True for equal values. Values without a comparison count as different."""
     try:
         return bool(one == other)
     except ours(Exception):

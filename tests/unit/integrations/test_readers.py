@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from agent_otel.core.plain import cause_of, context_of
+from agent_otel._internal.failures import cause_of, context_of
 from agent_otel.core.types import Invocation
 from agent_otel.integrations.readers import cause_behind, inject_into, raises, raises_within
 from tests.rows import each_row
