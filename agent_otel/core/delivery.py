@@ -333,14 +333,15 @@ def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestP
     if call_id is None:
         return None
     claimed, asked_at = None, model_calls.asked_at(parts, at)
+    hashes = hashes_in(texts(parts[at].value))
     if asked_at is not None:
         asked = parts[asked_at]
         claimed = executions.claimed(execution, asked.name, digest_arguments(asked.value, out.args_key).digest)
-    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0 and noted.prints is not None]
-    if claimed is None and waiting:
-        hashes = hashes_in(texts(parts[at].value))
-        quoted = (noted for noted in waiting if noted.prints is not None and noted.prints.is_quoted(hashes))
-        claimed = next(quoted, None)
+    if claimed is not None and claimed.prints is not None and hashes.isdisjoint(claimed.prints.hashes):
+        claimed = claimed if not hashes else None  # a notice in place of the result, which comes in another message
+    elif claimed is None:
+        waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
+        claimed = next((one for one in waiting if one.prints is not None and one.prints.is_quoted(hashes)), None)
     return None if claimed is None else executions.noted(execution, call_id, claimed)
 
 
@@ -392,7 +393,7 @@ def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -
         if prints is None or hashes.isdisjoint(prints.hashes):
             continue
         noted.is_held = True
-        if prints.is_quoted(hashes):
+        if prints.is_quoted(hashes) and noted in (execution.unnamed or ()):
             found.append(noted)
             _take_quote(out, noted, prints, in_texts)
     return found

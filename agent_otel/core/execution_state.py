@@ -159,11 +159,13 @@ class Conversation:
     """
 
     __slots__ = (
-        *("bytes", "definitions", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts"),
+        *("bytes", "definitions", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts", "said"),
         *("shares", "task", "token_sizes", "turns"),
     )
 
     def __init__(self) -> None:
+        #: Prints of the user's last message.
+        self.said: Prints | None = None
         self.offered = 0
         self.definitions: tuple[tuple[str, int | None], ...] = ()
         self.task = 0

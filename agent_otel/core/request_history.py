@@ -20,12 +20,23 @@ from agent_otel._internal.object_kinds import is_text, listed, text
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import HEADS, KINDS, MOST_PARTS, OF_THE_MODEL, beginning, of_kind, timeless_print
+from agent_otel.core.request_parts import (
+    HEADS,
+    KINDS,
+    MOST_PARTS,
+    OF_THE_MODEL,
+    beginning,
+    first_text,
+    of_kind,
+    texts,
+    timeless_print,
+)
 from agent_otel.core.request_prefix import plain_print
 from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.breakdown.passages import prints as prints_of
 from agent_otel.measure.preview import clean
+from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
@@ -115,7 +126,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         lost, execution.is_continued = False, True
     else:
         undelivered = _lost(out, request, execution, sized, offered, agent)
-        lost = bool(undelivered)
+        lost = bool(undelivered) or _is_forgetful(out, execution, conversation, sized, agent)
         if not lost and conversation is not None:
             same = _same(conversation.parts, parts, continues=continues)
             # Without an earlier turn, a request is a prompt alone.
@@ -140,6 +151,8 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     _count_turn(execution, conversation, parts, keeps=request.continued)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts)
+    is_chat = not execution.results and bool(sized) and sized[-1].part.part == semconv.USER
+    conversation.said = prints(first_text(sized[-1].part.value)) if is_chat else None
     return undelivered, conversation, shares
 
 
@@ -271,6 +284,29 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
         names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
         put_on_any(span, {semconv.HISTORY_IS_LOST: True, semconv.HISTORY_UNDELIVERED_CALLS: names})
     return undelivered
+
+
+def _is_forgetful(
+    out: Telemetry,
+    execution: ExecutionState,
+    conversation: Conversation | None,
+    sized: Sequence[Sized],
+    agent: str | None,
+) -> bool:
+    """Count a request of a chat without tools that has a new message of the user alone, and nothing of the last one."""
+    if execution.results or conversation is None or conversation.said is None or running() is not None:
+        return False
+    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
+    if len(messages) != 1 or messages[0].part.part != semconv.USER or is_summary(messages[0]):
+        return False
+    is_known = messages[0].print in conversation.parts.prints
+    if is_known or not hashes_in(texts(messages[0].part.value)).isdisjoint(conversation.said.hashes):
+        return False
+    out.metrics.record(semconv.HISTORY_LOST, 1, agent)
+    span = trace.get_current_span()
+    if span.is_recording():
+        put_on_any(span, {semconv.HISTORY_IS_LOST: True})
+    return True
 
 
 def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:

@@ -25,8 +25,8 @@ from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.key_structure import BEGINNINGS
-from agent_otel.measure.preview import clean, preview
-from agent_otel.measure.prints import LONGEST_WHOLE, prints
+from agent_otel.measure.preview import clean
+from agent_otel.measure.prints import prints
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
@@ -252,11 +252,8 @@ class ToolInvocation(Dispatch):
         if may_be_page and (self.execution is not None or self.call.call_id is not None):
             left = further(value, self.call.arguments)
             self.invites = fragments.cursors_of(value) if left else None
-        if self.place is not None and (self.owed_to or self.call.call_id is None):
-            if text is not None:
-                self.prints = prints(text)
-            elif result_bytes <= LONGEST_WHOLE:
-                self.prints = prints(preview(value, LONGEST_WHOLE))
+        if text is not None and self.place is not None and (self.owed_to or self.call.call_id is None):
+            self.prints = prints(text)
         self.structured = None if structured is None else size(structured)
         cut = find_cut(value, result_bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()

@@ -25,8 +25,6 @@ _MOST_HEADS: Final = 16  # places that may be the beginning
 _GROWN: Final = 1.25  # length of a text where it is quoted with escapes, compared with the text
 _LONG: Final = 16  # characters of a word that is a passage by itself
 _WINDOW: Final = 512  # characters at each end of a long text that are read
-LONGEST_WHOLE: Final = 2 * _WINDOW
-"""Characters up to which all of a text is read."""
 _BETWEEN: Final = 96  # characters of each window between them
 _SEARCHED: Final = 1 << 18  # characters of a text that are searched for passages
 _WORDS: Final = re.compile(r"[^\W_]+")
@@ -104,7 +102,7 @@ def prints(text: str) -> Prints | None:
     Only the ends of a long text and windows between them are read, so that 1 MB takes less than 60 microseconds.
     """
     size = len(text)
-    if size <= LONGEST_WHOLE:
+    if size <= 2 * _WINDOW:
         head = tail = text
         first = last = _WORDS.findall(text)
         chosen = [*map(hash, zip(first, first[1:], first[2:], strict=False))]
@@ -115,12 +113,16 @@ def prints(text: str) -> Prints | None:
         head, tail = text[:_WINDOW], text[-_WINDOW:]
         first, last = _WORDS.findall(head), _WORDS.findall(tail)
         chosen = _sequences(first[:-1])[:_ENDS]  # the last word of a window may be half a word, and the first one
+        begins = bool(chosen)
         step = size // (_ENDS + 1)
         for at in range(step, size - _WINDOW, step):
             chosen += _sequences(_WORDS.findall(text[at : at + _BETWEEN])[1:-1])[:2]
-        chosen += _sequences(last[1:])[-_ENDS:]
+        ending = _sequences(last[1:])[-_ENDS:]
+        # With passages at one end only, nothing shows whether the other end is there.
+        chosen = [*chosen, *ending] if begins and ending else []
     is_of_words = not chosen
     if is_of_words:
+        first, last = ([word for word in words if len(word) >= _LONG] for words in (first, last))
         chosen = _of_words(first)[:_ENDS]
     if not chosen:
         return None

@@ -32,13 +32,16 @@ class Delivery(Contract):
         expected: Counter[str] = Counter()
         for record in self.cases()[case_name].records:
             text = runs.wire.get(str(record.call_id))
-            # Without an id or a name a result is known by three words in a row, or a long one.
+            # Without an id or a name a text is known by three words in a row, or a long one.
             words = re.findall(r"[^\W_]+", text or "")
             has_passage = len(words) > 2 or any(len(word) >= 16 for word in words)
             is_known = record.produced is not None and (self.knows_ids or self.knows_names or has_passage)
             if is_known and text is not None:
                 expected[record.tool] += len(text.encode())
-        assert _counted(runs.on["cases"][case_name]["metrics"], "agent_otel.tool.result.delivered") == +expected
+        found = _counted(runs.on["cases"][case_name]["metrics"], "agent_otel.tool.result.delivered")
+        # A structured result is known by its passages only if the framework makes a text of it.
+        by_passages = not (self.knows_ids or self.knows_names)
+        assert found == +expected or (case_name == "structured" and by_passages and not found)
 
     def test_cuts_are_counted_and_nothing_else(self, runs: Runs, case_name: str) -> None:
         found = Counter(

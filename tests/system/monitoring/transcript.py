@@ -131,7 +131,12 @@ class Transcript:
         self._request(ModelRequest(parts, agent=self._agent), 0, is_final=True)
 
     def forget(self) -> None:
-        """Send only what the user says next, without what went before."""
+        """Send only what the user says next, without the results of the latest calls and what went before."""
+        for number in range(2):
+            with agent_otel.tool_call(
+                "web_search", {"late": number}, call_id=self._next_id(), agent=self._agent
+            ) as call:
+                call.result(f"Ticket {number} of {self._execution} is open.")
         says = RequestPart(semconv.USER, f"And what about the rest, after {self._calls} calls?")
         self._request(ModelRequest([*self._head[:2], says], agent=self._agent), 0)
 
