@@ -118,7 +118,7 @@ def prints(text: str) -> Prints | None:
         for at in range(step, size - _WINDOW, step):
             chosen += _sequences(_WORDS.findall(text[at : at + _BETWEEN])[1:-1])[:2]
         ending = _sequences(last[1:])[-_ENDS:]
-        # With passages at one end only, nothing shows whether the other end is there.
+        # Passages at one end only do not show if the text is whole.
         chosen = [*chosen, *ending] if begins and ending else []
     is_of_words = not chosen
     if is_of_words:

@@ -38,6 +38,7 @@ class TestPipecat(Delivery):
             ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 28, args=10),)
         ),
     }
+    quoted: ClassVar = {"with a report before": {"steps": LOOKUP_BYTES}}
     reformatted: ClassVar = ("async", "sync in async", "raises in async", "parallel", *own)
 
     @classmethod
