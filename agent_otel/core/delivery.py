@@ -330,17 +330,17 @@ def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestP
     It has the tool and the arguments of the request's call with this id, else passages of the result.
     """
     call_id = parts[at].call_id
-    if call_id is None:
+    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
+    if call_id is None or not (waiting or executions.has_unclaimed):
         return None
     claimed, asked_at = None, model_calls.asked_at(parts, at)
-    hashes = hashes_in(texts(parts[at].value))
+    hashes = hashes_in(texts(parts[at].value)) if waiting else set()
     if asked_at is not None:
         asked = parts[asked_at]
         claimed = executions.claimed(execution, asked.name, digest_arguments(asked.value, out.args_key).digest)
     if claimed is not None and claimed.prints is not None and hashes.isdisjoint(claimed.prints.hashes):
         claimed = claimed if not hashes else None  # a notice in place of the result, which comes in another message
     elif claimed is None:
-        waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
         claimed = next((one for one in waiting if one.prints is not None and one.prints.is_quoted(hashes)), None)
     return None if claimed is None else executions.noted(execution, call_id, claimed)
 

@@ -76,7 +76,7 @@ class SeenCall:
     tool = ""
     #: The tool of the result that the call follows up.
     follows: str | None = None
-    #: The hash of the arguments of a call without an id.
+    #: The hash of the arguments.
     digest = ""
     produced = -1
     handed = -1

@@ -74,6 +74,8 @@ class Executions:
         self._unowned: OrderedDict[str | tuple[str | None, str], SeenCall | None] = OrderedDict()
         #: True when a model got a part of a result in this process; until then no request is searched for fragments.
         self.has_fragments = False
+        #: True when a call without an id and an execution may be claimed by a request.
+        self.has_unclaimed = False
 
     def __len__(self) -> int:
         return len(self._executions)
@@ -166,6 +168,7 @@ class Executions:
             if noted is not None:
                 noted.produced = result_bytes
             self._keep(call_id or (tool, digest), noted)
+            self.has_unclaimed |= call_id is None
             return noted
 
     def claimed(self, execution: ExecutionState, tool: str | None, digest: str) -> SeenCall | None:
@@ -191,8 +194,7 @@ class Executions:
         """Return true when an adapter reported a call with this id, in any recent execution or in several."""
         if call_id in self._unowned:
             return self._unowned[call_id] is None
-        owner = self.known(self.owner((call_id,)) or "")
-        noted = owner.call_ids.get(call_id) if owner is not None else None
+        noted = self.made(call_id)
         return noted is not None and noted.produced >= 0 and not noted.shown
 
     def answered(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
@@ -214,6 +216,11 @@ class Executions:
                 if any(call_id in known for call_id in reversed(wanted)):
                     return execution_id
         return None
+
+    def made(self, call_id: str) -> SeenCall | None:
+        """Return the call with this id of its `owner`."""
+        owner = self.known(self.owner((call_id,)) or "")
+        return None if owner is None else owner.call_ids.get(call_id)
 
     def noted(self, execution: ExecutionState, call_id: str, noted: SeenCall) -> SeenCall:
         """Store a call under the id that a model request uses for it."""
@@ -240,12 +247,7 @@ class Executions:
                 self._count(execution, len(stream))
             return stream
 
-    def requested(
-        self,
-        execution: ExecutionState,
-        conversation: Conversation,
-        parts: SeenParts,
-    ) -> None:
+    def requested(self, execution: ExecutionState, conversation: Conversation, parts: SeenParts) -> None:
         """Replace the parts of a conversation by those of its latest request."""
         with self._lock:
             before = len(conversation)

@@ -1,4 +1,4 @@
-"""Results of which the model gets a part only, and results that no request has held so far."""
+"""Results that the model gets in part, results that it never gets, and lists that tools seem to cut."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ from agent_otel.telemetry import spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_otel.core.execution_state import SeenCall
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
@@ -106,10 +106,10 @@ def find(
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
-        elif seen is None and part.call_id is not None and state is not None and execution_id is not None:
+        elif seen is None and part.call_id is not None and state is not None:
             if executions.answered(state, part.call_id) is not None:
                 continue  # one of several calls with this id
-            known[at] = _adopted(execution_id, part, part.call_id)
+            known[at] = _adopted(state, part, part.call_id)
             if not begins and known[at].produced < 0:
                 out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
     _ends[end] = None
@@ -237,20 +237,19 @@ def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
     return same[-1 - later] if later < len(same) else None
 
 
-def _adopted(execution_id: str, part: RequestPart, call_id: str) -> SeenCall:
+def _adopted(execution: ExecutionState, part: RequestPart, call_id: str) -> SeenCall:
     """Return the call of a result that another execution of this process has made, else an unknown call.
 
     Ids repeat in each conversation of some models: the result must be the one that was delivered there, or have the
     passages of the one that was not. The execution has the call from now on.
     """
-    owner = executions.known(executions.owner((call_id,)) or "")
-    seen = None if owner is None else owner.call_ids.get(call_id)
+    seen = executions.made(call_id)
     if seen is not None and seen.delivered >= 0:
         seen = copy(seen) if 0 <= seen.length == characters(part.value) else None
     elif seen is not None and (seen.prints is None or not seen.prints.is_quoted(hashes_in(texts(part.value)))):
         seen = None
     seen = new_call(part.name or "") if seen is None else seen
-    return executions.noted(executions.touched(execution_id), call_id, seen)
+    return executions.noted(execution, call_id, seen)
 
 
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span

@@ -277,13 +277,18 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
         fragments.last_request.set(object())
     if not undelivered or any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
         return ()
+    ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
+    names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
+    _tell_lost(out, agent, requests, {semconv.HISTORY_UNDELIVERED_CALLS: names})
+    return undelivered
+
+
+def _tell_lost(out: Telemetry, agent: str | None, requests: int, attributes: Mapping[str, list[str]]) -> None:
+    """Count requests without their history, and show the last one on the current span."""
     out.metrics.record(semconv.HISTORY_LOST, requests, agent)
     span = trace.get_current_span()
     if span.is_recording():
-        ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
-        names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
-        put_on_any(span, {semconv.HISTORY_IS_LOST: True, semconv.HISTORY_UNDELIVERED_CALLS: names})
-    return undelivered
+        put_on_any(span, {semconv.HISTORY_IS_LOST: True, **attributes})
 
 
 def _is_forgetful(
@@ -302,10 +307,7 @@ def _is_forgetful(
     is_known = messages[0].print in conversation.parts.prints
     if is_known or not hashes_in(texts(messages[0].part.value)).isdisjoint(conversation.said.hashes):
         return False
-    out.metrics.record(semconv.HISTORY_LOST, 1, agent)
-    span = trace.get_current_span()
-    if span.is_recording():
-        put_on_any(span, {semconv.HISTORY_IS_LOST: True})
+    _tell_lost(out, agent, 1, {})
     return True
 
 

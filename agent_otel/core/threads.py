@@ -1,8 +1,7 @@
 """Threads of model requests in hand-written loops, which no framework, runtime or name connects.
 
 A request continues a thread if it delivers a result of the thread, or begins as the thread's last request did. The
-thread is the conversation. It has a run for each message of the user that the model has answered, and the run is one
-trace.
+thread is the conversation. Each message of the user after an answer begins a run, which is one trace.
 """
 
 from __future__ import annotations
@@ -86,27 +85,27 @@ class Threads:
             loop.set(None)
             return None
         with self._lock:
-            thread = self._find(messages) if execution_id is None else self._threads.get(execution_id)
+            first = sketch(messages[0])
+            thread = self._find(messages, first) if execution_id is None else self._threads.get(execution_id)
             # A request without tools beside a loop may be one for a title.
             is_beside = thread is None and loop.get() is not None and all(part.part != semconv.TOOLS for part in parts)
-            thread = self._add(Thread(sketch(messages[0]))) if thread is None else thread
+            thread = self._add(Thread(first)) if thread is None else thread
             self._threads.move_to_end(thread.id)
             thread.take(messages[thread.count :] or messages[-1:], len(messages))
         if not is_beside:
             loop.set(thread.run)
         return thread
 
-    def take_new(self, execution_id: str, new: Sequence[RequestPart]) -> Thread | None:
-        """Return the thread that a request continues by new parts; None as in `take`."""
+    def take_new(self, execution_id: str, new: Sequence[RequestPart]) -> None:
+        """Keep a request that continues the one before it by new parts."""
         with self._lock:
             thread = self._threads.get(execution_id)
             if thread is not None:
                 self._threads.move_to_end(execution_id)
                 thread.take(new, thread.count + len(new))
         loop.set(None if thread is None else thread.run)
-        return thread
 
-    def _find(self, messages: Sequence[RequestPart]) -> Thread | None:
+    def _find(self, messages: Sequence[RequestPart], first: int) -> Thread | None:
         """Return the thread that a request without a known result continues.
 
         The thread of the context comes first. While it has a result to deliver, it also gets a request that has lost
@@ -114,11 +113,11 @@ class Threads:
         """
         here = self._threads.get("" if (run := loop_here()) is None else run.key)
         if here is not None:
-            state, is_alike = executions.known(here.id), here.first == sketch(messages[0])
+            state = executions.known(here.id)
             is_owed = state is not None and any(call.delivered < 0 for call in state.results or ())
-            if is_owed or (is_alike and here.is_continued_by(messages)):
+            if is_owed or (here.first == first and here.is_continued_by(messages)):
                 return here
-        alike = reversed(self._by_first.get(sketch(messages[0]), ()))
+        alike = reversed(self._by_first.get(first, ()))
         return next((thread for thread in alike if thread.is_continued_by(messages)), None)
 
     def _add(self, thread: Thread) -> Thread:

@@ -128,6 +128,7 @@ class ToolInvocation(Dispatch):
     is_deferred = False  # by the framework, in the function around which the span is open
     is_read_early = False  # the result, before its function returned it, while another's span was open
     is_refused = False
+    is_sought = False  # in the texts of requests, by the passages of the result
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
     mark: object = None  # the last request in this context
@@ -199,6 +200,7 @@ class ToolInvocation(Dispatch):
             self.turn = self.state.turn if around is None else around.turn_inside
             if around is None and not self.state.is_forced:
                 self.mark, self.owed_to = fragments.last_request.get(), self.state.owner
+            self.is_sought = bool(self.owed_to) or self.call.call_id is None
             if self.state.followed:
                 self.followup, self.follows = fragments.follow_up(
                     self.state, self.name, arguments, repeated=self.repeated
@@ -252,7 +254,7 @@ class ToolInvocation(Dispatch):
         if may_be_page and (self.execution is not None or self.call.call_id is not None):
             left = further(value, self.call.arguments)
             self.invites = fragments.cursors_of(value) if left else None
-        if text is not None and self.place is not None and (self.owed_to or self.call.call_id is None):
+        if text is not None and self.is_sought:
             self.prints = prints(text)
         self.structured = None if structured is None else size(structured)
         cut = find_cut(value, result_bytes)
@@ -275,8 +277,8 @@ class ToolInvocation(Dispatch):
             elif self.remedied is None:
                 self.failed = handed
             return
-        if self.prints is None and type(result.value) is str and self.place is not None:
-            self.prints = prints(result.value) if self.owed_to or self.call.call_id is None else None
+        if self.prints is None and type(result.value) is str and self.is_sought:
+            self.prints = prints(result.value)
         given = self.produced.bytes if self.remedied is None else self.remedied.bytes
         if handed.bytes < given:
             known = [why for layer, why in self.cuts if layer == semconv.LAYER_TOOL]

@@ -1,4 +1,4 @@
-"""Figures of a program that ran under ``agent-otel doctor``: its calls, sizes and losses, and what to do first.
+"""Figures of a program that ran under ``agent-otel doctor``: its calls, sizes, losses and the first step.
 
 The program's metrics are read from the files that prometheus_client keeps in multiprocess mode, because they survive
 every way in which a process ends, and count forked children.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
 _BYTES_OF_A_TOKEN: Final = 4
-#: Metric -> what to do; {n} is the sum and {who} the tool or the workflow with the largest share.
+#: Metric -> advice; {n} is the sum and {who} the tool or the workflow with the largest share.
 _CHECKS: Final = {
     semconv.PAYLOADS_REJECTED: "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
     semconv.PAYLOAD_NEAR_CAP: (
@@ -51,7 +51,7 @@ class Observed:
     samples: dict[str, list[_Sample]] = field(default_factory=lambda: defaultdict(list))
 
     def total(self, metric: Metric, suffix: str = "", **labels: str) -> int:
-        """Return the sum of a metric's samples whose labels have these values."""
+        """Return the sum of a metric's samples with these labels."""
         of_metric = self.samples.get(metric.exposed_name + suffix, ())
         return int(sum(value for own, value in of_metric if labels.items() <= own.items()))
 
@@ -107,7 +107,7 @@ class Definitions:
 
 
 def read(folder: Path) -> Observed:
-    """Return what the processes of a program have counted into a folder of prometheus_client."""
+    """Return the counters of a program's processes from a folder of prometheus_client."""
     registry = CollectorRegistry()
     multiprocess.MultiProcessCollector(registry, str(folder))  # type: ignore[no-untyped-call]
     observed = Observed()
@@ -143,12 +143,12 @@ def definitions(observed: Observed) -> Definitions | None:
 
 
 def _is_called(name: str, calls: list[str]) -> bool:
-    """Return true for a tool that was called, by its name or by what follows the name of its server."""
+    """Return true for a tool that was called, by its name with or without its server's."""
     return any(name == call or (name.endswith(call) and not name[-len(call) - 1].isalnum()) for call in calls if call)
 
 
 def advice(observed: Observed) -> list[str]:
-    """Return what to do, the most harmful first; empty when nothing was lost or refused.
+    """Return advice, the most harmful fault first. It is empty when nothing was lost or refused.
 
     Results above the budget that stands where no layer has a limit do not count: `auto` withholds none of them.
     """

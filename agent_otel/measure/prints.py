@@ -105,7 +105,7 @@ def prints(text: str) -> Prints | None:
     if size <= 2 * _WINDOW:
         head = tail = text
         first = last = _WORDS.findall(text)
-        chosen = [*map(hash, zip(first, first[1:], first[2:], strict=False))]
+        chosen = _sequences(first)
         if len(chosen) > MOST:
             middle = chosen[_ENDS:-_ENDS]
             chosen = chosen[:_ENDS] + middle[:: len(middle) // (MOST - 2 * _ENDS) + 1] + chosen[-_ENDS:]

@@ -1,7 +1,7 @@
 """Microsoft Agent Framework.
 
 Produced is read at ``FunctionTool._invoke_function``, within the framework's own span of the tool. Handed back is read
-at ``_auto_invoke_function``, behind function middleware and the conversion of exceptions into text. Neither knows the
+at ``_auto_invoke_function``, after function middleware and the conversion of exceptions into text. Neither knows the
 agent: its name is kept where a run is prepared, because each call runs in a task with a copy of that context.
 """
 
@@ -46,7 +46,7 @@ ENTRY = Integration(
 # Begins the text for the model about arguments that the framework has refused.
 _REFUSED = "Error: Argument parsing failed."
 
-# Classes whose runs the framework traces.
+# The framework traces the runs of these classes.
 _TRACED = ("AgentTelemetryLayer", "Workflow")
 
 _agent: ContextVar[str | None] = ContextVar("agent_otel_agent_framework_agent", default=None)
@@ -59,7 +59,7 @@ async def _awaited(running: Any, name: str | None) -> Any:
 
 @Revising
 def naming(invocation: Invocation, running: Any) -> Any:
-    """Put the agent's name around a run, or around the steps of the stream in which it goes on."""
+    """Set the agent's name during a run, or during each step of its stream."""
     name = text(getattr(invocation.instance, "name", None))
     if is_named(running, "ResponseStream"):
         return running.with_pull_context_manager(partial(held, _agent, name))
@@ -81,7 +81,7 @@ def _auto_call(invocation: Invocation) -> ToolCall | None:
     if content is None or text(content.name) not in invocation.kwargs["tool_map"]:
         return None
     session = getattr(invocation.kwargs.get("invocation_session"), "session_id", None)
-    execution = execution_context.outside_of_runs(session)  # an agent behind a tool has one of its own
+    execution = execution_context.outside_of_runs(session)  # an agent that is a tool has another name
     return ToolCall(content.name, content.arguments, content.call_id, _agent.get(), execution)
 
 
@@ -134,7 +134,7 @@ def _parameters(invocation: Invocation) -> Iterable[str]:
     return tuple(properties) if is_dict(properties) else ()
 
 
-# The tool or the middleware needs an input of the user first, or ends the loop with a result of its own.
+# The tool or the middleware first needs an input of the user, or ends the loop with another result.
 _is_control_flow = raises("UserInputRequiredException", "MiddlewareTermination")
 invoke = ToolReader(
     _invoke_call,
@@ -142,7 +142,7 @@ invoke = ToolReader(
     is_control_flow=_is_control_flow,
     replace=_replace,
     parameters=_parameters,
-    inject=inject_into(0, "call_kwargs"),  # what the validation returned
+    inject=inject_into(0, "call_kwargs"),  # the validated arguments
 )
 auto_invoke = ToolReader(
     _auto_call,
@@ -155,7 +155,7 @@ auto_invoke = ToolReader(
 
 
 def _traces(instance: Any) -> bool:
-    """Return true when the framework opens a span of its own for a run."""
+    """Return true when the framework opens a span for a run."""
     if not sys.modules["agent_framework.observability"].OBSERVABILITY_SETTINGS.ENABLED:
         return False
     return any(kind.__name__ in _TRACED for kind in type(instance).__mro__)
@@ -173,7 +173,7 @@ def _workflow(invocation: Invocation) -> AgentRun:
 
 
 def _watch(value: Any, visit: ResponseVisit) -> bool:
-    """Put a run around the steps of the stream in which it goes on."""
+    """Make a run current during each step of its stream."""
     if not is_named(value, "ResponseStream"):
         return False
     value.with_pull_context_manager(visit.step).with_cleanup_hook(visit.abandon)

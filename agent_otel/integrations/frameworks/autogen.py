@@ -2,7 +2,7 @@
 
 Produced is read at a tool's own ``run`` or ``run_stream``, within the framework's span of the tool. In an assistant's
 workbench without such tools, as of an MCP server, it is read at ``call_tool``. Handed back is read at
-``AssistantAgent._execute_tool_call``, behind the conversion of exceptions into text. A tool that runs without an
+``AssistantAgent._execute_tool_call``, after the conversion of exceptions into text. A tool that runs without an
 assistant has its call's id from ``BaseTool.run_json``, which validates the arguments as well.
 """
 
@@ -57,7 +57,7 @@ def _is_workbench(invocation: Invocation) -> bool:
 
 
 def _run_call(invocation: Invocation) -> ToolCall | None:
-    """Read a call of a tool; one of a workbench is an assistant's, or that of the MCP session behind it."""
+    """Read a call of a tool. An assistant or an MCP session calls the tool of a workbench."""
     if _is_workbench(invocation):
         return None
     return ToolCall(invocation.instance.name, fields(invocation.arg(0, "args")), _call_id.get())
@@ -72,7 +72,7 @@ def _execute_call(invocation: Invocation) -> ToolCall:
 
 
 def _result(value: Any) -> ToolResult | None:
-    """Read a value, or an item of a stream; an agent behind the tool streams messages before their list."""
+    """Read a value, or an item of a stream. An agent that is a tool streams messages before their list."""
     if "source" in fields(value):
         return None
     if is_named(value, "TaskResult"):
@@ -93,7 +93,7 @@ def _handed_back(pair: Any) -> ToolResult:
 
 @for_agents
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a replacement for a value of which the framework makes a text."""
+    """Return a replacement for a value that the framework makes a text."""
     if _is_workbench(invocation):
         return _replace_of_workbench(value, replacement, invocation)
     tool = invocation.instance
@@ -120,7 +120,7 @@ def _replace_handed_back(pair: Any, replacement: Replacement, _: Invocation) -> 
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Put arguments behind the validation, into a copy of what it returned, or into those of a workbench."""
+    """Add arguments after the validation, to a copy of its result, or to a workbench's arguments."""
     if _is_workbench(invocation):
         invocation.put(1, "arguments", {**fields(invocation.arg(1, "arguments")), **values})
     else:

@@ -49,10 +49,10 @@ ENTRY = Integration(
 # The tool or a hook asks for something first, or does without the tool.
 _CONTROL_FLOW = ("ApprovalRequired", "CallDeferred", "SkipToolExecution")
 
-# Images and other files, for which no text can stand.
+# Images and other files. No text can replace them.
 _FILES = ("BinaryContent", "FileUrl", "UploadedFile")
 
-# Exceptions that carry the message to the model: the tool's own, and those that the tool manager makes of them.
+# Exceptions that carry the message to the model. The tool or the tool manager raises them.
 _OWN = ("ModelRetry", "ToolFailed")
 _ANSWERS = {"ToolRetryError": "tool_retry", "ToolFailedError": "tool_failed"}
 
@@ -74,7 +74,7 @@ def _call(invocation: Invocation) -> ToolCall:
 
 
 def _result(value: Any) -> ToolResult:
-    """Read a result: bare, or in the framework's envelope, whose metadata stay with the messages."""
+    """Read a result: bare, or in the framework's envelope. Its metadata stay with the messages."""
     structured = None
     if is_named(value, "ToolReturn"):
         known = fields(value)
@@ -83,7 +83,7 @@ def _result(value: Any) -> ToolResult:
 
 
 def _is_refusal(error: BaseException) -> bool:
-    """Return True for what the validators have found: it has no cause, unlike the exception for a tool's own retry.
+    """Return True for an exception of the validators. It has no cause, unlike the exception for a tool's own retry.
 
     The answer to a tool that the model made up is of the same class.
     """
@@ -103,7 +103,7 @@ def _told(error: BaseException) -> Any:
 
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return a replacement for what a tool returns; in the envelope, the text alone is for the model."""
+    """Return a replacement for a tool's result. In the envelope, only the text is for the model."""
     result = value.return_value if is_named(value, "ToolReturn") else value
     if any(is_named(item, *_FILES) for item in (result, *listed(result))):
         return LEFT_ALONE
@@ -111,7 +111,7 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
 
 
 def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Put a replacement into an exception; what hooks return in its place is a result of their own."""
+    """Put a replacement into an exception. If hooks return another value, that value is the result."""
     part = _answer(error)
     if part is None:
         return LEFT_ALONE
@@ -120,7 +120,7 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Put arguments behind the validation, into a copy of what it returned."""
+    """Add arguments after the validation, to a copy of its result."""
     validated = _validated(invocation)
     arguments = {**validated.validated_args, **values}
     invocation.put(0, "validated", dataclasses.replace(validated, validated_args=arguments))
@@ -202,7 +202,7 @@ activity = ToolReader(
 
 @RunReader
 def agent_run(invocation: Invocation) -> AgentRun:
-    """Read a run; instrumented agents open a span of their own."""
+    """Read a run. Instrumented agents open the span."""
     agent = invocation.instance
     conversation = text(invocation.kwargs.get("conversation_id"))
     instrumented = (getattr(agent, "instrument", None), getattr(type(agent), "_instrument_default", None))

@@ -124,7 +124,7 @@ def _message(message: Any) -> Iterator[RequestPart]:
 
 
 def _usage(response: Any) -> Usage | None:
-    """Return the usage of a result, or of a chunk of a stream, for providers whose SDK is not read."""
+    """Return the usage of a result, or of a chunk of a stream, if the provider's SDK is not read."""
     counts = _answer(response).get("usage_metadata")
     return None if counts is None else read_usage(counts)
 
@@ -136,14 +136,14 @@ def _passes(chunk: Any) -> bool:
 
 
 def _answer(response: Any) -> Mapping[str, Any]:
-    """Return the fields of the message in a result; those of a chunk itself."""
+    """Return the fields of the message in a result, or of a chunk itself."""
     known = fields(response)
     generations = listed(known.get("generations"))
     return fields(fields(generations[0]).get("message")) if generations else known
 
 
 def _event_usage(event: Any) -> Usage | None:
-    """Return the usage in the last event of a message, for providers whose SDK is not read."""
+    """Return the usage in the last event of a message, if the provider's SDK is not read."""
     known = fields(event)
     return read_usage(known.get("usage")) if text(known.get("event")) == _FINISHED else None
 

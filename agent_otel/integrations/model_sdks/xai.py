@@ -49,7 +49,7 @@ def _request(invocation: Invocation) -> ModelRequest:
 
 
 def _parts(message: Any) -> Iterator[RequestPart]:
-    """Read a message; the model's reasoning is sent again, and so is what only xAI can read."""
+    """Read a message. The model's reasoning and xAI's encrypted content are sent again."""
     for name in ("reasoning_content", "encrypted_content"):
         if name in message:
             yield RequestPart(ASSISTANT, message[name])
@@ -57,7 +57,7 @@ def _parts(message: Any) -> Iterator[RequestPart]:
 
 
 def _usage(response: Any) -> Usage | None:
-    """Return the usage of a response, or of a chunk, whose usage is that of the stream so far."""
+    """Return the usage of a response, or of a chunk, which has the total of the stream so far."""
     counts = getattr(response, "usage", None)
     if counts is None:
         return None
@@ -108,7 +108,7 @@ def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocati
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    """Reword the results in a request whose response is an async stream: no call in it can be answered."""
+    """Reword the results in a request with an async stream: no call in its response can be answered."""
     body = as_chat(invocation.arg(0, "request"))
     messages = [{**each, "content": reworded(each["content"], reword)} for each in body["messages"]]
     _put(invocation, {**body, "messages": messages})
@@ -162,7 +162,7 @@ _EXCHANGE = Exchange(
 )
 answered = measured._replace(exchange=_EXCHANGE)
 read_by_sdk = measured._replace(exchange=_EXCHANGE._replace(body=lambda _: None, reword=_reword))
-compacted = ModelReader(_request, _usage, rewrite=_rewrite)  # what is summed up goes whole
+compacted = ModelReader(_request, _usage, rewrite=_rewrite)  # a summarised message goes whole
 _READERS = {
     "GetCompletion": answered,
     "GetCompletionChunk": answered,
@@ -202,7 +202,7 @@ _ROLES = {1: "user", 2: "assistant", 3: "system", 4: "function", 5: "tool", 6: "
 _NUMBERS = {name: number for number, name in _ROLES.items()}
 _CHOICES = {1: "auto", 2: "none", 3: "required"}
 _MODES = {name: number for number, name in _CHOICES.items()}
-#: The types of calls that the program answers; the others are those of tools that xAI runs.
+#: The types of calls that the program answers. xAI runs all other tools.
 _OF_PROGRAM = (0, 1)
 #: The place of a message in the request, by which a changed one keeps the fields that are not in OpenAI's chat.
 _PLACE = "place"
@@ -304,10 +304,10 @@ def _add(made: Any, message: Any, originals: Any) -> None:
 
 
 def _put_content(made: Any, content: Any, before: list[Any], blocks: Any) -> None:
-    """Put texts into a message, and those of its ``blocks`` that are as ``before``, such as images."""
+    """Put texts into a message, with the ``blocks`` that are as ``before``, such as images."""
     others = [(plain, block) for plain, block in zip(before, blocks, strict=False) if not _is_plain_text(plain)]
     for block in (content,) if is_text(content) else listed(content):
-        # A message may have thousands of texts, none of which is searched for.
+        # A message may have thousands of texts. None is searched for.
         original = None if _is_plain_text(block) else next((each for plain, each in others if plain == block), None)
         if original is not None:
             made.content.add().CopyFrom(original)
@@ -320,7 +320,7 @@ def _is_plain_text(block: Any) -> bool:
 
 
 def _put_calls(made: Any, calls: list[Any]) -> None:
-    """Put calls into a message; those of an original keep their types."""
+    """Put calls into a message. Original calls keep their types."""
     kinds = [call.type for call in made.tool_calls]
     del made.tool_calls[:]
     for place, call in enumerate(map(fields, calls)):
@@ -332,7 +332,7 @@ def _put_calls(made: Any, calls: list[Any]) -> None:
 
 
 def _put_tools(made: Any, tools: list[Any]) -> None:
-    """Leave the tools that a body still has, and add those that the request does not have."""
+    """Keep the tools that a body still has, and add tools that the request does not have."""
     given = list(map(_tool, made.tools))
     if tools == given:
         return

@@ -1,4 +1,4 @@
-"""Where things stand in a payload: paths such as ``messages[].content``, few enough to be looked at."""
+"""Positions in a payload: paths such as ``messages[].content``, few enough to be looked at."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HEAD: Final = 128
 """Characters that are kept of its beginning."""
 
 _MOST_PLACES: Final = 1024
-_MOST_MEMBERS: Final = 64  # distinct keys in one place; what has more is a table of data
+_MOST_MEMBERS: Final = 64  # distinct keys in one place; with more it is a table of data
 _DEPTH: Final = 32
 _LONGEST_KEY: Final = 64
 _NUMBERED: Final = pattern(r"(?:.*[-_:])?\d+")
@@ -47,7 +47,7 @@ class Paths:
         self._places = [self._other, self.root]
 
     def member(self, place: Place, key: str) -> Place:
-        """Return where the member of an object stands; keys that are data share one place."""
+        """Return the place of an object's member. Keys that are data share one place."""
         found = place.members.get(key)
         if found is None:
             name = fold(key) if len(place.members) < _MOST_MEMBERS else ANY
@@ -57,7 +57,7 @@ class Paths:
         return found
 
     def element(self, place: Place) -> Place:
-        """Return where the elements of an array stand."""
+        """Return the place of an array's elements."""
         if place.element is None:
             place.element = self._new(place, f"{place.path}[]")
         return place.element
@@ -114,10 +114,10 @@ class Scope:
         self.name: str | None = None
         self.certain = False  # whether the call id is one without doubt
         self.text_bytes = 0  # of its longest text, as written in the payload
-        self.matched = 0  # bytes in it that stand elsewhere too
+        self.matched = 0  # bytes in it that occur elsewhere too
 
     def owner(self) -> Scope | None:
-        """Return the outermost result that this is part of: the result of an agent may hold those of its own tools."""
+        """Return the outermost result around this one: the result of an agent may hold results of tools."""
         found, scope = None, self
         while True:
             if scope.call is not None:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _SLICES: Final = (256, 1024)  # characters that are compared at a time; more where the first prove nothing
 _STRIDE: Final = 8192  # characters between these
-_LEAST: Final = 256  # characters up to which the end of what was read is searched
-_BATCH: Final = 256  # short texts of a column between those that are compared
+_LEAST: Final = 256  # characters up to which the end of reading is searched
+_BATCH: Final = 256  # short texts of a column between two comparisons
 _SAMPLED: Final = 8  # short texts that are compared at a time
 _ALLOWANCE: Final = 32 * 1024  # characters that are compared in any payload
 _SHARE: Final = 32  # of the others, one in so many is
@@ -127,7 +127,7 @@ class _Column:
 
 
 class Unread:
-    """Compares the texts of one payload with what model requests held."""
+    """Compares the texts of one payload with the texts of model requests."""
 
     def __init__(self, held: Held) -> None:
         self._delivery = held.delivery
@@ -288,7 +288,7 @@ class Comparison:
                     found[0] = found[0][-offset % LONGEST :]
                 else:
                     found[0] = ""  # it began before
-                rest = found.pop()  # it may go on
+                rest = found.pop()  # it may continue
                 found += [block for block in blocks(rest) if len(block) == LONGEST]
                 verdict = _is_read(self._held, found)
                 if verdict is not None:
@@ -308,7 +308,7 @@ class Comparison:
 def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, least: int) -> tuple[int, int]:
     """Return how much of a length is unread, and how much is undecided, from samples at so many places.
 
-    Between two samples that differ the end of what was read is searched.
+    Two samples that differ show that reading ended between them; search there.
     """
     before, last, unread, undecided = 0, is_read(0), 0, 0
     places = range(stride, length, stride)
@@ -348,7 +348,7 @@ def _is_read(held: _Prints, found: Iterable[str]) -> bool | None:
 
 
 def _owner(scope: Scope | None, deliveries: dict[Scope, Delivery]) -> Scope | None:
-    """Return the outermost result around a text whose delivery was seen."""
+    """Return the outermost delivered result around a text."""
     found = None
     while scope is not None:
         if scope in deliveries:
@@ -363,7 +363,7 @@ def _is_noise(unread: int, size: int) -> bool:
 
 
 def _unread_of(scope: Scope, delivery: Delivery, read: int) -> int:
-    """Return the unread bytes of a result, of which ``read`` bytes were recognised."""
+    """Return the unread bytes of a result. In its texts ``read`` bytes were recognised."""
     is_text = scope.text_bytes * 5 >= scope.bytes * 4
     size = scope.bytes - (_QUOTES if is_text else 0)
     produced, delivered = delivery.produced, min(delivery.delivered, delivery.produced)

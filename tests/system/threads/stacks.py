@@ -49,13 +49,22 @@ class Result(NamedTuple):
 Message = User | Said | Call | Result
 
 
-class OpenAIChat:
-    """Chat Completions."""
+def _said(message: User | Said) -> dict[str, Any]:
+    """Return a text in the form that all three APIs have."""
+    return {"role": "user" if isinstance(message, User) else "assistant", "content": message.text}
+
+
+class OpenAI:
+    """A client of OpenAI's."""
 
     def __init__(self, url: str) -> None:
         import openai
 
         self.client = openai.OpenAI(base_url=url, api_key="scripted", max_retries=0)
+
+
+class OpenAIChat(OpenAI):
+    """Chat Completions."""
 
     def ask(
         self, system: str | None, messages: Sequence[Message], reply: str, *, tools: bool = True, forced: bool = False
@@ -76,10 +85,8 @@ class OpenAIChat:
 
 def _chat(message: Message) -> dict[str, Any]:
     match message:
-        case User(text):
-            return {"role": "user", "content": text}
-        case Said(text):
-            return {"role": "assistant", "content": text}
+        case User() | Said():
+            return _said(message)
         case Call(call_id, name, arguments):
             function = {"name": name, "arguments": json.dumps(arguments)}
             return {"role": "assistant", "tool_calls": [{"id": call_id, "type": "function", "function": function}]}
@@ -87,13 +94,8 @@ def _chat(message: Message) -> dict[str, Any]:
             return {"role": "tool", "tool_call_id": call.id, "content": text}
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAI):
     """Responses."""
-
-    def __init__(self, url: str) -> None:
-        import openai
-
-        self.client = openai.OpenAI(base_url=url, api_key="scripted", max_retries=0)
 
     def ask(
         self, system: str | None, messages: Sequence[Message], reply: str, *, tools: bool = True, forced: bool = False
@@ -113,10 +115,8 @@ class OpenAIResponses:
 
 def _item(message: Message) -> dict[str, Any]:
     match message:
-        case User(text):
-            return {"role": "user", "content": text}
-        case Said(text):
-            return {"role": "assistant", "content": text}
+        case User() | Said():
+            return _said(message)
         case Call(call_id, name, arguments):
             return {"type": "function_call", "call_id": call_id, "name": name, "arguments": json.dumps(arguments)}
         case Result(call, text):
@@ -150,10 +150,8 @@ class Anthropic:
 
 def _message(message: Message) -> dict[str, Any]:
     match message:
-        case User(text):
-            return {"role": "user", "content": text}
-        case Said(text):
-            return {"role": "assistant", "content": text}
+        case User() | Said():
+            return _said(message)
         case Call(call_id, name, arguments):
             block = {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
             return {"role": "assistant", "content": [block]}
