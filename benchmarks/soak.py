@@ -1,6 +1,6 @@
 """A long run under load: every call counted, memory flat, a bad collector felt by nobody.
 
-``scripts/soak`` runs it, and ``scripts/soak --write`` writes the figures into docs/reliability.md. The measured program
+``scripts/soak`` runs it, and ``scripts/soak --write`` writes the figures into docs/evidence/load.md. The measured program
 is a process of its own; this one scrapes it each second and receives its metrics by OTLP. The expected figures are
 computed from the plan of the calls, not from what the package counted.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _ROOT = Path(__file__).resolve().parent.parent
-_PAGE = _ROOT / "docs" / "reliability.md"
+_PAGE = _ROOT / "docs" / "evidence" / "load.md"
 _BEGIN, _END = "<!-- {part}: written by scripts/soak -->\n", "<!-- {part}: end -->\n"
 #: What a bad collector may add to a call, and to the end of a program.
 DELAY_SECONDS = 0.005
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--calls", type=int, default=1_000_000, help="calls of the soak (default: 1,000,000)")
     parser.add_argument("--only", choices=("load", "collectors"), help="one of the two parts")
-    parser.add_argument("--write", action="store_true", help="write the figures into docs/reliability.md")
+    parser.add_argument("--write", action="store_true", help="write the figures into docs/evidence/load.md")
     options = parser.parse_args(arguments)
     parts = {"load": lambda: soak(Plan(options.calls)), "collectors": collectors}
     failures = []

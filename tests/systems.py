@@ -57,7 +57,7 @@ def _shown(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> list[
 
 
 def page() -> str:
-    """Return docs/systems.md."""
+    """Return docs/evidence/systems.md."""
     tests = marks()
     parts = [_HEAD]
     for title, members in rows().items():
@@ -71,4 +71,4 @@ def page() -> str:
 
 def _link(test: str) -> str:
     path, _, name = test.partition("::")
-    return f"[`{name}`](../tests/{path})"
+    return f"[`{name}`](../../tests/{path})"

@@ -8,7 +8,7 @@ from tests import systems
 
 MARKS = systems.marks()
 ROWS = {row["id"]: row for members in systems.rows().values() for row in members}
-PAGE = (systems.TESTS.parent / "docs" / "systems.md").read_text(encoding="utf-8")
+PAGE = (systems.TESTS.parent / "docs" / "evidence" / "systems.md").read_text(encoding="utf-8")
 
 
 def test_each_mark_names_a_row() -> None:

@@ -92,5 +92,5 @@ _RECIPES: Final = (
 
 
 def recipes() -> tuple[Recipe, ...]:
-    """Return the recipes, in the order of the systems in docs/systems.md."""
+    """Return the recipes, in the order of the systems in docs/evidence/systems.md."""
     return _RECIPES

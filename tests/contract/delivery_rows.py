@@ -1,4 +1,4 @@
-"""The rows of ``docs/delivery.md``: one for each agent loop of the contract suite, in the newest version it runs."""
+"""The rows of ``docs/evidence/delivery.md``: one for each agent loop of the contract suite, in the newest version it runs."""
 
 from __future__ import annotations
 

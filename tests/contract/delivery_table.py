@@ -1,4 +1,4 @@
-"""Writes ``docs/delivery.md``: what becomes of one large result in each framework. See ``scripts/delivery``.
+"""Writes ``docs/evidence/delivery.md``: what becomes of one large result in each framework. See ``scripts/delivery``.
 
 Each framework runs through its own agent loop against a scripted model, as the contract suite runs it. The figures are
 what the telemetry says; the requests that the model got are the truth that they are held against.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.contract.suite import Contract
     from tests.environments import Environment
 
-PAGE = environments.ROOT / "docs" / "delivery.md"
+PAGE = environments.ROOT / "docs" / "evidence" / "delivery.md"
 REJECTED = "rejected"
 SIZES = (50_000, 400_000, 2_000_000)
 RUN = "import runpy; runpy.run_module({module!r}, run_name='__main__')"

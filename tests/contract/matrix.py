@@ -30,7 +30,7 @@ from tests.interpreters import UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
-PAGE = ROOT / "docs" / "tested-versions.md"
+PAGE = ROOT / "docs" / "evidence" / "tested-versions.md"
 _CONTRACT = Path(__file__).parent
 _PIN = re.compile(r"([\w.-]+)(\[[\w,-]+\])?==([\w.]+)")
 _ROW = re.compile(r"^\| `([^`]+)` \| (\S+) \| (\S+) \| ([\d-]+) \| (.+?) \|$", re.MULTILINE)
@@ -41,7 +41,7 @@ _HEAD = """\
 `scripts/matrix` runs the contract classes of the integrations in real environments and writes this table: each version
 that `tests/environments.toml` pins, or with `--newest` what a resolver chooses on that day, each week.
 A `t` behind the Python is a build without the global interpreter lock.
-The [support table](integrations.md) has the versions that are known to work.
+The [support table](../integrations.md) has the versions that are known to work.
 
 | distribution | version | Python | date | cases |
 | --- | --- | --- | --- | --- |

@@ -1,6 +1,6 @@
 """All ways in which a process ends, each with the real program; and what of its calls arrives at a collector.
 
-``python -m tests.system.processes.ends --write`` writes the table of docs/reliability.md.
+``python -m tests.system.processes.ends --write`` writes the table of docs/evidence/process-ends.md.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.environments import Environment
 
 CALLS = 40
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "evidence" / "process-ends.md"
 BEGIN, END = "<!-- ends: written by scripts/process-ends -->\n", "<!-- ends: end -->\n"
 _PROGRAMS = Path(__file__).parent
 PROGRAM = _PROGRAMS / "ends_program.py"
