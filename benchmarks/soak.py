@@ -1,8 +1,8 @@
 """A long run under load: every call counted, memory flat, a bad collector felt by nobody.
 
-``scripts/soak`` runs it, and ``scripts/soak --write`` writes the figures into docs/evidence/load.md. The measured program
-is a process of its own; this one scrapes it each second and receives its metrics by OTLP. The expected figures are
-computed from the plan of the calls, not from what the package counted.
+``scripts/soak`` runs it, and ``scripts/soak --write`` writes the figures into docs/evidence/load.md. The measured
+program is a process of its own. This one scrapes it each second and receives its metrics by OTLP. The expected figures
+are computed from the plan of the calls, not from what the package counted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rows of ``docs/evidence/delivery.md``: one for each agent loop of the contract suite, in the newest version it runs."""
+"""The rows of ``docs/evidence/delivery.md``: each agent loop of the suite in its newest version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/evidence/delivery.md`` says what is measured, of every agent loop of the suite; ``scripts/delivery`` writes it."""
+"""``docs/evidence/delivery.md`` says what is measured of each agent loop; ``scripts/delivery`` writes it."""
 
 from __future__ import annotations
 
