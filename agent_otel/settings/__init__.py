@@ -113,6 +113,11 @@ class Settings:
         False,
         "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out.",
     )
+    quiet: bool = SWITCH(
+        False,
+        "Print no line at the first use. Without it a program that has configured no `logging` prints on its terminal, "
+        "and nowhere else, what is measured and where it goes.",
+    )
     flush_on_sigterm: bool = SWITCH(
         False,
         "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "

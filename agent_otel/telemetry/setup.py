@@ -7,6 +7,7 @@ import contextlib
 import functools
 import gc
 import hmac
+import io
 import json
 import logging
 import os
@@ -150,7 +151,15 @@ def _first() -> Telemetry:
     names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
     text = f"agent_otel {__version__} measures {names or 'calls that the program hands to it'}. {spans} {metrics}"
     errors.warn_once("first use", text, level=logging.INFO)
+    if not first.settings.quiet and not logging.root.handlers:
+        _show(f"{text} AGENT_OTEL_QUIET=1 ends this line.\n")
     return first
+
+
+@errors.guarded("first.show")
+def _show(line: str) -> None:
+    if type(sys.stderr) is io.TextIOWrapper and sys.stderr.isatty():
+        sys.stderr.write(line)
 
 
 def _use_first() -> tuple[Telemetry, str, str]:

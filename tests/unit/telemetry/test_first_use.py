@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import subprocess
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -128,3 +131,40 @@ def test_an_interrupt_of_the_first_call_loses_no_metric(environment: Callable[[s
     assert ("", [False, 4, True]) == (child.stderr, whole)
     assert len(interrupted) > 50
     assert [] == [end for end in interrupted if end not in ([True, 3, True], [True, 4, True])]
+
+
+_SILENT = """
+import logging
+import agent_otel
+
+if "{logging}":
+    logging.basicConfig(level=logging.WARNING)
+agent_otel.tool(lambda query: "x", name="search")("a")
+"""
+
+
+def _terminal(environment: Environment, program: str, **variables: str) -> str:
+    """Return what a program writes on standard error, which is a terminal."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb", buffering=0) as terminal:
+        env = environment.environ({"AGENT_OTEL": "1", **variables})
+        subprocess.run([str(environment.python), "-c", program], stderr=theirs, env=env, check=True)
+        os.write(theirs, b"END")
+        os.close(theirs)
+        text = b""
+        while not text.endswith(b"END"):
+            text += terminal.read(4096)
+    return text[:-3].decode()
+
+
+def test_the_first_use_is_said_on_a_terminal(environment: Callable[[str], Environment]) -> None:
+    bare = environment("bare")
+    line = (
+        "measures calls that the program hands to it. Spans are exported once the program sets a TracerProvider. "
+        "Metrics are in prometheus_client's registry: no provider and no exporter is there for them. "
+        "AGENT_OTEL_QUIET=1 ends this line.\r\n"
+    )
+    shown = _terminal(bare, _SILENT.format(logging=""))
+    assert ("agent_otel ", line) == (shown[:11], shown[shown.index("measures") :])
+    assert _terminal(bare, _SILENT.format(logging=""), AGENT_OTEL_QUIET="1") == ""
+    assert _terminal(bare, _SILENT.format(logging="yes")) == ""
