@@ -257,18 +257,21 @@ class Tally:
         queue: deque[tuple[Spot, Sequence[Any]]] = deque([(spot, values)])
         while queue:
             spot, values = queue.popleft()
-            for kind, some in self._by_kind(values):
+            kinds = dict.fromkeys(map(type, values))
+            for kind in kinds:
+                some: Sequence[Any] = values if len(kinds) == 1 else [value for value in values if type(value) is kind]
                 if kind is str:
                     self._texts(spot, some)
                 elif kind is dict:
                     self._objects(spot, some, queue)
                 elif kind is list:
-                    flat = self._flat(some)
+                    flat = list(chain.from_iterable(some))
                     self.size += 2 * len(some) + (len(flat) - sum(map(bool, some))) * (1 + self._gap)
                     if flat:
                         queue.append((self.element(spot), flat))
                 else:
-                    written = self._scalars(kind, some)
+                    # Numbers were decoded to their length.
+                    written = sum(some) if kind is int else 4 * len(some) + some.count(False) * (kind is bool)
                     self._add(spot, written)
                     if self.unread is not None and (kind is int or kind is float):
                         self.unread.numbers(spot, len(some), written)
@@ -330,43 +333,28 @@ class Tally:
 
     # Decoded values.
 
-    def _by_kind(self, values: Sequence[Any]) -> Iterable[tuple[type, Sequence[Any]]]:
-        kinds = set(map(type, values))
-        if len(kinds) == 1:
-            return ((kinds.pop(), values),)
-        kinds_in_order = dict.fromkeys(map(type, values))
-        return ((kind, [value for value in values if type(value) is kind]) for kind in kinds_in_order)
-
-    def _flat(self, lists: Sequence[list[Any]]) -> list[Any]:
-        return list(chain.from_iterable(lists))
-
-    def _scalars(self, kind: type, values: Sequence[Any]) -> int:
-        """Bytes of numbers, which were decoded to their length, and of constants."""
-        return sum(values) if kind is int else 4 * len(values) + values.count(False) * (kind is bool)
-
     def _add(self, spot: Spot, size: int) -> None:
         spot.place.bytes += size
         self.size += size
 
     def _simple(self, place: Place, scope: Scope | None, value: Any) -> int | None:
         """Add a short text, a number or a constant, and return its bytes; None for any other value."""
-        size = self._simple_bytes(value)
-        if size is not None:
-            place.bytes += size
-            if size >= SHORTEST_PASSAGE and self.unread is not None and type(value) is str:
-                self.unread.short(place, scope, value, size)
-        return size
-
-    def _simple_bytes(self, value: Any) -> int | None:
         kind = type(value)
         if kind is str:
             if len(value) >= SHORTEST:
                 return None
             quoted = encode_basestring(value) if value.isascii() else self.form.quote(value)
-            return len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
-        if kind is int:
-            return int(value)
-        return 4 + (value is False) if value is None or kind is bool else None
+            size = len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
+            if size >= SHORTEST_PASSAGE and self.unread is not None:
+                self.unread.short(place, scope, value, size)
+        elif kind is int:
+            size = value
+        elif value is None or kind is bool:
+            size = 4 + (value is False)
+        else:
+            return None
+        place.bytes += size
+        return size
 
     def _texts(self, spot: Spot, texts: Sequence[str]) -> None:
         short = texts

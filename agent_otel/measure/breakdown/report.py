@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
-from agent_otel._internal.object_kinds import shape_of
-from agent_otel.measure.breakdown.accumulator import Spot, Tally
+from agent_otel.measure.breakdown.accumulator import Tally
 from agent_otel.measure.breakdown.json_reader import MALFORMED, STEPS, Reader, Window, chunks_of
 from agent_otel.measure.breakdown.paths import OTHER, largest
 from agent_otel.measure.breakdown.unread import Unread
-from agent_otel.measure.size import json_size, text_bytes
+from agent_otel.measure.json_pieces import pieces
+from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
-    from collections import deque
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from agent_otel.measure.breakdown.unread import Held, UnreadBytes
 
 
 _MOST_PATHS: Final = 256
 _MOST_DUPLICATES: Final = 32
+STEPS_OF_OBJECTS: Final = 50_000  # of the walk over a live object: 12.8 MB of texts, and at most 50 ms
 _HEAD: Final = 4096  # characters in which the serialiser shows whether it puts blanks behind its signs
 
 
@@ -49,9 +47,8 @@ class Breakdown:
 
     ``unread`` are bytes that no model request held, None where that is unknown.
 
-    If it is not ``exact``, a part was not read or not kept, or is a live object that has no JSON of its own. Of a key
-    that an object has twice only one value is counted, and of texts beyond 8 Ki characters samples of 128 in 1,024 are
-    compared.
+    If it is not ``exact``, a part was not read or not kept. Of a key that an object has twice only one value is
+    counted, and of texts beyond 8 Ki characters samples of 128 in 1,024 are compared.
     """
 
     total_bytes: int
@@ -114,16 +111,22 @@ def breakdown_object(
     is_tool: Callable[[str], bool] = bool,
     held: Held | None = None,
 ) -> Breakdown | None:
-    """Return what a live object would be made of as compact UTF-8 JSON, or None if it has none.
+    """Return what a live object is made of as compact UTF-8 JSON; the beginning of a large one (not ``exact``).
 
-    Takes no more than 50,000 steps: a value is one, and a long text is more. Never runs code of the value.
+    What has no JSON counts as the name of its type. Never runs code of the value.
     """
-    tally = LiveTally(tool_of, is_tool, Unread(held) if held is not None else None)
-    try:
-        tally.values(tally.root, (value,))
-    except ours(RuntimeError, ValueError):  # changed by another thread meanwhile
-        tally.partly()
-    return _breakdown(tally, tally.size, whole=True) if tally.size else None
+    cut = []
+
+    def chunks() -> Iterator[str]:
+        try:
+            yield from pieces(value, STEPS_OF_OBJECTS, is_read=True)
+        except ours(RuntimeError, ValueError) as error:  # too large, or changed by another thread meanwhile
+            cut.append(error)
+
+    tally = Tally(tool_of, is_tool, unread=Unread(held) if held is not None else None)
+    window = Window(chunks())
+    reason = Reader(window, tally, 0).read(tally.root)
+    return _breakdown(tally, window.read(), whole=reason is None and not cut) if window.read() else None
 
 
 def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
@@ -147,129 +150,3 @@ def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
         exact=whole and tally.complete and tally.copies.complete and tally.results.complete,
         unread=unread._replace(paths=largest(unread.paths, _MOST_PATHS)) if unread is not None else None,
     )
-
-
-# Live objects, added up without running any of their code.
-
-NODE_BUDGET: Final = 50_000
-"""Steps in a live object, at most 20 ms at 0.4 µs each: a value is one, and what costs more is more of them."""
-_COLUMN: Final = 12  # steps for values of one place that are looked at together
-_MEMBER: Final = 4  # steps for a member of an object that is alone in its place
-_STEP_CHARACTERS: Final = 256  # of a text, for one step
-_STEP_BITS: Final = 64  # of an integer
-_BITS_PER_DIGIT: Final = 3.3219
-
-_PLAIN_INT: Final = 10**18
-#: By id: to hash a class would run code of its metaclass.
-_JSON: Final = frozenset(map(id, (str, int, float, bool, type(None), list)))
-_NOTHING: Final = object
-_CONSTANTS: Final = {True: "true", False: "false", None: "null"}
-
-
-class LiveTally(Tally):
-    """Adds up a live object: values of any class, seen no more often than the budget allows."""
-
-    def __init__(
-        self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool], unread: Unread | None = None
-    ) -> None:
-        super().__init__(tool_of, is_tool, unread=unread)
-        self._left = NODE_BUDGET
-        self._room = NODE_BUDGET  # keys, and elements that have to be copied: the same may be seen many times
-
-    def _by_kind(self, values: Sequence[Any]) -> Iterable[tuple[type, Sequence[Any]]]:
-        self._take(_COLUMN)
-        if len(values) > self._left:
-            values = values[: self._left]
-            self.partly()
-        self._left -= len(values)
-        kinds: dict[type, list[Any]] = {}
-        for value in values:
-            kind, plain = type(value), value
-            if id(kind) not in _JSON:
-                kind, plain = self._plain(kind, value)
-            if kind is not _NOTHING:
-                kinds.setdefault(kind, []).append(plain)
-        return kinds.items()
-
-    def _plain(self, cls: type, value: Any) -> tuple[type, Any]:
-        """Return the value as one of json's own classes, or the length of binary data, and that class."""
-        if id(cls) in _JSON:
-            return cls, value
-        if cls is tuple:
-            return list, value
-        if cls is dict:
-            return dict, self._members_of(value)
-        return self._uncommon(shape_of(cls), value)
-
-    def _uncommon(self, shape: object_kinds.Shape, value: Any) -> tuple[type, Any]:
-        kind = shape.kind
-        if kind is object_kinds.MAPPING or kind is object_kinds.RECORD:
-            return dict, self._members_of(shape.read(value))
-        if kind is object_kinds.ARRAY or kind is object_kinds.SET:
-            found = object_kinds.elements(shape, value, self._room)
-            self._room -= len(found)
-            if len(found) < shape.length(value):
-                self.partly()
-            return list, found
-        if kind is object_kinds.TEXT:
-            return str, str.__getitem__(value, slice(None))
-        if kind is object_kinds.NUMBER or kind is object_kinds.LABEL or kind is object_kinds.VALUE:
-            inner = shape.read(value)
-            return self._plain(type(inner), inner)
-        self.partly()  # of binary data it is not known which text they become
-        return (bytes, shape.length(value)) if kind is object_kinds.BINARY else (_NOTHING, None)
-
-    def _members_of(self, value: dict[Any, Any]) -> dict[str, Any]:
-        """Return a dictionary with keys that run no code, and not more of them than there is room for."""
-        count = dict.__len__(value)
-        self._room -= count
-        if self._room >= 0 and type(value) is dict and {id(str)}.issuperset(map(id, map(type, value))):
-            return value
-        plain: dict[str, Any] = {}
-        for key, member in islice(dict.items(value), max(0, count + min(0, self._room))):
-            if type(key) is not str:  # as json writes it; a key of another class is a number, as data are
-                is_plain = type(key) is int and -_PLAIN_INT < key < _PLAIN_INT
-                is_constant = type(key) is bool or key is None
-                key = _CONSTANTS[key] if is_constant else repr(key) if is_plain else str(len(plain))  # noqa: PLW2901
-            plain[key] = member
-        self._room = max(0, self._room)
-        if len(plain) < count:
-            self.partly()
-        return plain
-
-    def _take(self, steps: int) -> bool:
-        """Take steps off the budget, and return whether there were so many."""
-        self._left -= steps
-        if self._left >= 0:
-            return True
-        self._left = 0
-        self.partly()
-        return False
-
-    def _object(self, spot: Spot, one: dict[str, Any], queue: deque[tuple[Spot, Sequence[Any]]]) -> None:
-        if self._take(_MEMBER * len(one)):
-            super()._object(spot, one, queue)
-
-    def _texts(self, spot: Spot, texts: Sequence[str]) -> None:
-        if self._take(sum(map(len, texts)) // _STEP_CHARACTERS):
-            super()._texts(spot, texts)
-        else:
-            self._add(spot, sum(map(len, texts)) + 2 * len(texts))
-
-    def _flat(self, lists: Sequence[Sequence[Any]]) -> list[Any]:
-        return list(islice(chain.from_iterable(lists), self._left + 1))
-
-    def _scalars(self, kind: type, values: Sequence[Any]) -> int:
-        if kind is float:
-            return sum(len(repr(value)) if value - value == 0 else json_size(value).bytes for value in values)
-        if kind is int:
-            plain = min(values) > -_PLAIN_INT and max(values) < _PLAIN_INT
-            if plain:
-                return sum(map(len, map(repr, values)))
-            if self._take(sum(value.bit_length() for value in values) // _STEP_BITS):
-                return sum(json_size(value).bytes for value in values)
-            return sum(int(value.bit_length() / _BITS_PER_DIGIT) + 1 for value in values)
-        return sum(values) + 2 * len(values) if kind is bytes else super()._scalars(kind, values)
-
-    def _simple_bytes(self, value: Any) -> int | None:
-        return super()._simple_bytes(value) if type(value) is str else None
