@@ -9,6 +9,7 @@ import re
 import socket
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text()
 
 AGENT = """
-import urllib.request
+import sys
 import agent_otel
 
 @agent_otel.tool
@@ -43,7 +44,9 @@ def search(query):
     return "found"
 
 search("x")
-print(urllib.request.urlopen("http://127.0.0.1:PORT/metrics").read().decode())
+if "wait" in sys.argv:
+    print("called", flush=True)
+    sys.stdin.read()
 """
 
 
@@ -52,36 +55,52 @@ def _blocks(language: str) -> list[str]:
 
 
 def _commands() -> list[str]:
-    """Every command but those of agent-otel, which tests/unit/cli/test_page.py runs."""
-    return [line[2:] for block in _blocks("console") if "agent-otel" not in block for line in block.splitlines()]
+    """Return every command but those of the dashboards, which tests/unit/cli/test_page.py runs."""
+    blocks = [block for block in _blocks("console") if "dashboards" not in block]
+    return [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
 
 
 def test_there_are_no_other_blocks_or_commands() -> None:
     kinds = [name for name in re.findall(r"^```(\w*)", README, re.MULTILINE) if name]
-    assert ["console", "console", "console", "python"] == kinds
-    expected = ["pip install .", "AGENT_OTEL=1 AGENT_OTEL_PROMETHEUS_PORT=9464 python your_agent.py"]
-    assert [*expected, "scripts/demo", "scripts/test"] == _commands()
+    assert ["console", "text", "console", "console", "python"] == kinds
+    assert [
+        "pip install '.[cli]'",
+        "agent-otel doctor -- python your_agent.py",
+        "AGENT_OTEL=1 AGENT_OTEL_PROMETHEUS_PORT=9464 python your_agent.py",
+        "curl -s localhost:9464/metrics | grep tool_result",
+        "AGENT_OTEL=1 OTEL_TRACES_EXPORTER=console python your_agent.py",
+    ] == _commands()
+    assert all(os.access(ROOT / command, os.X_OK) for command in ("scripts/demo", "scripts/test"))
 
 
 def test_install_and_run(tmp_path: Path) -> None:
-    """The first block, in a new environment with nothing but pip."""
+    """The first commands, in a new environment with nothing but pip."""
     environments.uv("venv", "--seed", "--python", sys.executable, str(tmp_path / "venv"))
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    (tmp_path / "your_agent.py").write_text(AGENT.replace("PORT", port))
-    install, run = (command.replace("9464", port) for command in _commands()[:2])
+    (tmp_path / "your_agent.py").write_text(AGENT)
+    install, doctor, run, _, console = (command.replace("9464", port) for command in _commands())
     environ = {**os.environ, "PATH": f"{tmp_path}/venv/bin{os.pathsep}{os.environ['PATH']}"}
     subprocess.run(install, shell=True, check=True, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL)  # noqa: S602
-    ran = subprocess.run(run, shell=True, check=True, cwd=tmp_path, env=environ, capture_output=True, text=True)  # noqa: S602
-    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0' in ran.stdout
-    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"} 5.0' in ran.stdout
+    said = _run(doctor, tmp_path, environ)
+    assert ["search", "1", "5", "0", "0", "0", "0"] in [line.split() for line in said.splitlines()]
+    assert "1 tool calls, 0 payloads, 0 internal errors" in said
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(f"exec env {run} wait", shell=True, cwd=tmp_path, env=environ, **pipes) as agent:  # noqa: S602
+        assert agent.stdout is not None
+        assert "called\n" == agent.stdout.readline()
+        page = urllib.request.urlopen(f"http://localhost:{port}/metrics").read().decode()
+        agent.communicate()
+    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0' in page
+    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"} 5.0' in page
+    assert '"tool.result.bytes": 5' in _run(console, tmp_path, environ)
+
+
+def _run(command: str, cwd: Path, environ: dict[str, str]) -> str:
+    ran = subprocess.run(command, shell=True, check=True, cwd=cwd, env=environ, capture_output=True, text=True)  # noqa: S602
     assert "" == ran.stderr
-
-
-def test_commands_are_there() -> None:
-    """The second block: the demo is run by tests/system/examples, and this is what scripts/test runs."""
-    assert all(os.access(ROOT / command, os.X_OK) for command in _commands()[2:])
+    return ran.stdout
 
 
 def test_hand_written_loop(environment: Callable[[str], Environment]) -> None:
