@@ -21,7 +21,7 @@ from examples.durable_agent.transcript import TITLES, transcript
 from examples.durable_agent.watched import RUNTIMES, look_back, watch
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "durable-agent.md"
+PAGE = ROOT / "docs" / "evidence" / "durable-agent.md"
 TURNS = 8
 CLAIMED_TURNS = 50
 """Turns of the runs with the setting, for the page."""
