@@ -1,6 +1,6 @@
 """How early the forecast of ``agent_otel.measure.forecast`` warns, over invented runs.
 
-``scripts/forecast`` writes the table into docs/payloads.md; ``scripts/forecast --check`` fails when it is stale. The
+``scripts/forecast`` writes the table into docs/evidence/forecast.md; ``scripts/forecast --check`` fails when it is stale. The
 generators are seeded: each run of the script reads the same sizes.
 """
 
@@ -18,7 +18,7 @@ from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "payloads.md"
+PAGE: Final = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "forecast.md"
 RUNS: Final = 300  # of a kind that grows
 LEVEL_RUNS: Final = 1000  # of a kind that never does: what is to be seen is rare
 CAP_BYTES: Final = 2 * 1024 * 1024
