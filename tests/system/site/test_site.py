@@ -11,7 +11,7 @@ from tests.system.explain.test_page import opened
 
 ROOT = Path(__file__).resolve().parents[3]
 #: Pages whose tables have the longest names.
-WIDE = ("backends", "integrations", "settings", "telemetry")
+WIDE = ("backends", "integrations")
 #: A script that gives the page a title with the tables, and with those that have to be scrolled to be seen whole.
 MEASURE = """<script>
 const tables = [...document.querySelectorAll(".table-wrapper")];
