@@ -43,11 +43,14 @@ CONTEXT = Row(
             "A refused request ends the run, unless the framework shortens the history and asks again.",
             [
                 Line(top(S.events(semconv.CONTEXT_NEAR, by=(_MODEL,))), f"near {legend(_MODEL)}"),
-                Line(top(S.events(semconv.CONTEXTS_REJECTED, by=(_MODEL,))), f"rejected {legend(_MODEL)}"),
+                Line(
+                    top(S.events(semconv.REQUESTS_REJECTED, by=(_MODEL, semconv.REASON))),
+                    f"refused {legend(semconv.REASON)} {legend(_MODEL)}",
+                ),
             ],
             span=8,
             states=("near", "rejected"),
-            links=(to_alert("AgentContextNearLimit"), to_alert("AgentContextRejected")),
+            links=(to_alert("AgentContextNearLimit"), to_alert("AgentRequestRejected")),
         ),
         graph_of(
             "Results sent again",

@@ -40,7 +40,7 @@ _NAMED = {
     semconv.WORKFLOW_NAME: (semconv.PAYLOAD_SIZE, "_count"),
     semconv.ACTIVITY: (semconv.PAYLOAD_SIZE, "_count"),
     semconv.COMPONENT: (semconv.PAYLOAD_COMPONENT, ""),
-    semconv.REQUEST_MODEL: (semconv.CONTEXTS_REJECTED, ""),
+    semconv.REQUEST_MODEL: (semconv.CONTEXT_NEAR, ""),
 }
 
 

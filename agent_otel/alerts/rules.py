@@ -574,13 +574,14 @@ _REQUEST_RULES: Final = (
         "their spans name the tool and the requests that are left.",
         _ON_EXECUTIONS,
     ),
-    # Runs end now, and a retry sends the same tokens.
+    # Runs end now, and a retry sends the same request.
     _critical(
-        "AgentContextRejected",
-        _counted("context_rejected", Events(semconv.CONTEXTS_REJECTED, _MODEL)),
-        f"Requests are longer than the context window of {_THE_MODEL}",
-        f"Requests{_IN_JOB} that the provider of {_THE_MODEL} refused as too long within <context_rejected_window>: "
-        f"{_COUNT}. The run ends, unless its framework shortens the history. Trim old results or summarise.",
+        "AgentRequestRejected",
+        _counted("request_rejected", Events(semconv.REQUESTS_REJECTED, (*_MODEL, semconv.REASON))),
+        f"The provider of {_THE_MODEL} refuses requests: {_value(semconv.REASON)}",
+        f"Requests{_IN_JOB} that the provider of {_THE_MODEL} refused within <request_rejected_window>, for the reason "
+        f"{_value(semconv.REASON)}: {_COUNT}. The run ends, and a retry sends the same request. The attributes "
+        "`agent_otel.rejected.tool` and `.call_id` of their spans name the call.",
         _ON_EXECUTIONS,
     ),
 )

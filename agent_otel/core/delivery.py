@@ -23,9 +23,20 @@ from agent_otel.core import (
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import SentRequest
-from agent_otel.core.request_parts import HEADS, OF_CALLS, Sized, beginning, characters, fingerprint, first_text, texts
+from agent_otel.core.request_parts import (
+    HEADS,
+    NO_SHARES,
+    OF_CALLS,
+    Shares,
+    Sized,
+    Texts,
+    beginning,
+    characters,
+    fingerprint,
+    first_text,
+    texts,
+)
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.shares import NO_SHARES, Shares, Texts
 from agent_otel.core.threads import threads
 from agent_otel.core.tool_invocation import compare, reason, show_cut
 from agent_otel.core.types import ModelRequest
@@ -83,6 +94,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
         conversation.shares = shares
     out.metrics.add(semconv.RESULT_RESENT, again)
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
+    sent.parts = parts
     sent.removed = model_tokens.of_request(shares.removed)
     if sizes[semconv.TOOLS]:
         sent.tools = tool_definitions.tool_sets.of(out, sized)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
-from agent_otel.core.shares import NO_SHARES
+from agent_otel.core.request_parts import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.telemetry.sinks import recording
 

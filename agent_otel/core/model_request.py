@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
-from agent_otel.core import model_tokens
+from agent_otel.core import model_tokens, refusals
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
 from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
@@ -205,12 +205,8 @@ class ModelVisit:
     def _read(self, value: Any) -> None:
         self._settle()
         reader, has_ended = self._reader, False
-        usage = None if reader.usage is None or self.usage_is_told else reader.usage(value)
-        usage = None if usage is None else usage.plausible()
-        if usage is not None:
-            self._usage = usage if self._usage is None else self._usage.joined(usage, adds=reader.adds_usage)
-            if self.sent is not None and self.sent.answered_by is None:
-                self.sent.answered_by = answered_by(value)
+        if reader.usage is not None and not self.usage_is_told:
+            self._read_usage(value, reader.usage(value))
         if self._taken is not None and reader.hosted is not None:
             for call, result in reader.hosted(value):
                 run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
@@ -226,6 +222,15 @@ class ModelVisit:
                 self._asks = asks or self._asks is True
             if has_ended:
                 self._answered()
+
+    def _read_usage(self, value: Any, usage: Usage | None) -> None:
+        usage = None if usage is None else usage.plausible()
+        if usage is not None:
+            self._usage = usage if self._usage is None else self._usage.joined(usage, adds=self._reader.adds_usage)
+            if self.sent is not None and self.sent.answered_by is None:
+                self.sent.answered_by = answered_by(value)
+        elif self.sent is not None and (error := refusals.reported(value)) is not None:
+            self.refused(error)
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
@@ -263,7 +268,7 @@ class ModelVisit:
             self.close()
             if self._request is not None:
                 self._settle()
-            if error is not None:
+            if isinstance(error, Exception):
                 self._failed(error)
         except errors.ours(Exception):
             errors.report_error("model_request")
@@ -275,13 +280,13 @@ class ModelVisit:
         if sending.get() is self._myself:
             sending.set(self._sending)
 
-    def _failed(self, error: BaseException | None) -> None:
-        if isinstance(error, Exception) and self.sent is not None and not self.usage_is_told:
+    def _failed(self, error: Any) -> None:
+        if self.sent is not None and not self.usage_is_told:
             model_tokens.failed(self._out, self.sent, error)
 
     @errors.guarded("model_request.response")
-    def refused(self, error: Exception) -> None:
-        """Record that the provider refused the request, with a response for which the client raises nothing."""
+    def refused(self, error: Any) -> None:
+        """Record an error that a response reports, or an item of a stream, for which the client raises nothing."""
         self._failed(error)
         self._is_told()
 

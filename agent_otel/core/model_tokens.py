@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from opentelemetry import trace
 
 from agent_otel import semconv, settings
-from agent_otel._internal import fork
-from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
-from agent_otel._internal.object_kinds import fields, text
-from agent_otel.core import execution_context
+from agent_otel._internal import errors, fork
+from agent_otel.core import execution_context, refusals
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
-from agent_otel.core.shares import portions
+from agent_otel.core.request_parts import portions
 from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
@@ -26,13 +23,13 @@ from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, Totals
     from agent_otel.core.models import ModelFacts, Rates
-    from agent_otel.core.shares import Shares
+    from agent_otel.core.request_parts import Shares
     from agent_otel.core.tool_definitions import ToolSet
-    from agent_otel.core.types import ModelRequest
+    from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.metrics import ModelSeries, RemedySeries
     from agent_otel.telemetry.setup import Telemetry
@@ -79,7 +76,7 @@ class SentRequest:
 
     __slots__ = (
         *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "model", "removed"),
-        *("reservation", "run", "shares", "span", "tools"),
+        *("is_continued", "parts", "reservation", "run", "shares", "span", "tools"),
     )
 
     def __init__(
@@ -91,6 +88,9 @@ class SentRequest:
         conversation: Conversation | None,
     ) -> None:
         run = execution_context.current_run()
+        #: The parts of the request until its response or its failure.
+        self.parts: Sequence[RequestPart] = ()
+        self.is_continued = request.continued
         self.model = request.model
         #: The model that its response names.
         self.answered_by: str | None = None
@@ -128,7 +128,7 @@ class SentRequest:
 
 def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
     """Add the tokens of a response to the conversation, the execution and the run."""
-    state, used = sent.execution, usage.input
+    state, used, sent.parts = sent.execution, usage.input, ()
     with _lock:
         totals = state if sent.run is None else sent.run
         if totals is not None:
@@ -167,6 +167,7 @@ def _known(  # noqa: PLR0913, PLR0917 - the readings of one request
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
     """Estimate the tokens of a request whose stream has ended without any."""
+    sent.parts = ()
     tokens = estimated(sent)
     totals = sent.execution if sent.run is None else sent.run
     spent_apart(totals, tokens)
@@ -199,17 +200,38 @@ def estimated(sent: SentRequest) -> int:
     return max(1, round(sent.bytes / max(ratio, LEAST_BYTES)))
 
 
-def failed(out: Telemetry, sent: SentRequest, error: BaseException) -> None:
-    """Count a request that its provider refused because of its length; of all layers that see the error, one does."""
-    if not sent.has_failed:
-        sent.has_failed = True
-        _offered(out, sent, 0, {})
-        if sent.reservation is not None:
-            sent.reservation.failed(error)
-        if is_rejection(error):
-            out.metrics.model(sent.model).rejected.record(1)
-            if sent.span.is_recording():
-                put_on_any(sent.span, {semconv.CONTEXT_REJECTED: True})
+def failed(out: Telemetry, sent: SentRequest, error: Any) -> None:
+    """Count a request that its provider refused, by the reason; of all layers that see the error, one does.
+
+    ``error`` is an exception, or the item of a stream that reports one.
+    """
+    if sent.has_failed:
+        return
+    sent.has_failed = True
+    parts, sent.parts = sent.parts, ()
+    _offered(out, sent, 0, {})
+    if sent.reservation is not None and isinstance(error, BaseException):
+        sent.reservation.failed(error)
+    found = refusals.refusal(error)
+    if found is None:
+        return
+    reason, part = refusals.blamed(found, parts, is_continued=sent.is_continued)
+    out.metrics.record(semconv.REQUESTS_REJECTED, 1, sent.model, reason)
+    shown = {semconv.REJECTED_REASON: reason, **_largest(sent.shares)}
+    if part is not None and part.call_id:
+        shown[semconv.REJECTED_CALL_ID] = clean(part.call_id)
+        made = executions.answered(sent.execution, part.call_id) or executions.made(part.call_id)
+        part = part if part.name or made is None else part._replace(name=made.tool)
+    if part is not None and part.name:
+        shown[semconv.REJECTED_TOOL] = clean(part.name)
+    if sent.span.is_recording():
+        put_on_any(sent.span, shown)
+    blame = ", ".join(f"{shown[key]}" for key in (semconv.REJECTED_TOOL, semconv.REJECTED_CALL_ID) if key in shown)
+    errors.warn_once(
+        f"rejected {sent.model} {reason}",
+        f"The provider of {clean(sent.model or 'a model')} refused a request: {reason}{blame and f' ({blame})'}. "
+        "Further ones are only counted.",
+    )
 
 
 def last_request(execution_id: str | None) -> LastRequest | None:
@@ -333,20 +355,6 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     return costs
 
 
-#: Packages whose exceptions do not have their texts in their arguments.
-_SDKS: Final = frozenset({"azure", "cohere", "grpc", "ollama"})
-_CODES: Final = ("context_length_exceeded", "model_context_window_exceeded")
-_CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
-_MOST_CHARACTERS: Final = 4_096
-_LOWEST, _HIGHEST = 400, 500
-# Providers without a code: Anthropic, Gemini, Bedrock, Mistral, vLLM and other servers, Ollama and llama.cpp.
-# A text: only a refused request needs it compiled.
-_MESSAGES: Final = (
-    r"prompt is too long|exceeds? (?:the )?context (?:limit|length|window|size)|exceeds the maximum number of tokens"
-    r"|input is too long for requested model|too large for model with \d+ maximum context|maximum context length"
-    r"|exceeds the available context size"
-)
-
 # The context window of a model as the cap of its requests: its use, the turns left, and requests above it.
 
 
@@ -376,39 +384,20 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
         execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    attributes: dict[str, Any] = {**shown, **use.attributes()}
+    attributes: dict[str, Any] = {**shown, **use.attributes(), **_largest(sent.shares)}
     shown.clear()
-    shares = sent.shares
-    largest, tool = shares.largest_part, shares.largest_tool
-    if largest is not None:
-        attributes[semconv.CONTEXT_LARGEST_PART] = largest
-    if tool is not None:
-        attributes[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
-        attributes[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]
     put_on_any(sent.span, attributes)
 
 
-def is_rejection(error: BaseException) -> bool:
-    """Return true for the error by which a provider refuses a request that is longer than the context window.
-
-    A provider's code decides. Providers without one have the status of a bad request and a text of their own. No code
-    of an error of the program's own runs.
-    """
-    if any(_CLASS in class_name(cls) for cls in classes_of(type(error))):
-        return True
-    known = fields_of(error)
-    body = fields(known.get("body"))
-    inner = fields(body.get("error"))
-    if any(text(each) in _CODES for each in (known.get("code"), body.get("code"), inner.get("code"))):
-        return True
-    metadata = fields(fields(known.get("response")).get("ResponseMetadata"))  # botocore's
-    found = (known.get("status_code"), metadata.get("HTTPStatusCode"), known.get("code"))
-    status = next((each for each in found if type(each) is int), None)
-    if status is not None and not _LOWEST <= status < _HIGHEST:
-        return False
-    said = (text_of(error, _MOST_CHARACTERS, _SDKS), *body.values(), *inner.values())
-    texts = (one[:_MOST_CHARACTERS] for one in said if type(one) is str)
-    return any(re.search(_MESSAGES, one, re.IGNORECASE) for one in texts)
+def _largest(shares: Shares) -> dict[str, Any]:
+    """Return the attributes of a request for its largest part, and for the tool with most bytes in it."""
+    found: dict[str, Any] = {}
+    if shares.largest_part is not None:
+        found[semconv.CONTEXT_LARGEST_PART] = shares.largest_part
+    if (tool := shares.largest_tool) is not None:
+        found[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
+        found[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]
+    return found
 
 
 _next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_bytes", default=None)

@@ -24,7 +24,9 @@ from agent_otel.core.request_parts import (
     HEADS,
     KINDS,
     MOST_PARTS,
+    NO_SHARES,
     OF_THE_MODEL,
+    Shares,
     beginning,
     first_text,
     of_kind,
@@ -32,7 +34,6 @@ from agent_otel.core.request_parts import (
     timeless_print,
 )
 from agent_otel.core.request_prefix import plain_print
-from agent_otel.core.shares import NO_SHARES, Shares
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.breakdown.passages import prints as prints_of
 from agent_otel.measure.preview import clean

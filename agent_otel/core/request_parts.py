@@ -1,17 +1,24 @@
-"""The parts of a model request: their texts, and the sizes and fingerprints by which they are recognised."""
+"""The parts of a model request: texts, sizes, the fingerprints by which they are recognised, and their shares.
+
+Tokens and prices are divided by the shares: bytes by part and tool, and their order.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from array import array
+from itertools import accumulate
+from operator import sub
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.types import RequestPart
+    from agent_otel.settings import Settings
 
 #: Parts that providers put before all messages, the first one last.
 HEADS = (semconv.SYSTEM, semconv.TOOLS)
@@ -98,3 +105,150 @@ def timeless_print(one: Sized) -> int:
 def beginning(value: object) -> str:
     """Return the first characters of a part."""
     return first_text(value)[:_HEAD]
+
+
+# The shares of the parts in a request.
+
+_MOST_BYTES = 2**32 - 1
+
+
+class Order(NamedTuple):
+    """The parts of a request's messages in order: bytes, and the place of the part and tool in `Shares.bytes`."""
+
+    sizes: array[int]
+    keys: array[int]
+
+    def then(self, sizes: list[int], keys: list[int]) -> Order:
+        """Return the order with further parts at the end."""
+        new = array("I", [min(size, _MOST_BYTES) for size in sizes])
+        return Order(self.sizes + new, self.keys + array("H", keys))
+
+
+NO_ORDER = Order(array("I"), array("H"))
+
+
+class Texts(NamedTuple):
+    """Digests of the large texts in a request, and the bytes of those that are there a second time."""
+
+    digests: frozenset[int] = frozenset()
+    duplicate_bytes: int = 0
+
+
+NO_TEXTS = Texts()
+
+# Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
+# check would leave what its setting lets through of each larger result. Trimming would leave a line of each result of
+# an old turn, and the compaction of arguments a mark. No text is read.
+
+
+class Savable(NamedTuple):
+    """Bytes above the limits of remedies in the parts of a request, in the order of its parts.
+
+    ``results`` are those above the claim check's limit. ``lines`` are those above the line of a trimmed result, for
+    each turn with the turns before it. ``waiting`` are those of calls without a result, ``arguments`` of the others.
+    """
+
+    results: int = 0
+    arguments: int = 0
+    waiting: int = 0
+    lines: array[int] = array("q")
+    #: True when the next call begins a turn.
+    is_answered: bool = True
+
+    def then(self, new: Sequence[Sized], chosen: Settings) -> Savable:
+        """Return these bytes with those of further parts."""
+        results, arguments, waiting, lines, is_answered = self
+        lines = lines[:]  # the request before has its own
+        most_bytes, line_bytes = chosen.claim_check_bytes, chosen.trim_characters + _LINE_BYTES
+        for (part, *_), size, _ in new:
+            if part == semconv.TOOL_RESULTS:
+                results += max(size - most_bytes, 0)
+                arguments, waiting, is_answered = arguments + waiting, 0, True
+                if lines:
+                    lines[-1] += max(size - line_bytes, 0)
+            elif part == semconv.TOOL_CALL_ARGUMENTS:
+                if is_answered:
+                    lines.append(lines[-1] if lines else 0)
+                    is_answered = False
+                if size > LARGE_ARGUMENTS:
+                    waiting += size - _MARK_BYTES
+            elif part == semconv.USER:
+                is_answered = True
+        return Savable(results, arguments, waiting, lines, is_answered)
+
+    def by_remedy(self, chosen: Settings) -> dict[str, int]:
+        """Return the bytes that each remedy would save that is off, alone and with its settings; none of 0."""
+        lines, found = self.lines, {}
+        if self.results and not chosen.claim_check:
+            found[semconv.CLAIM_CHECK] = self.results
+        if self.arguments and not chosen.compact_arguments:
+            found[semconv.COMPACT] = self.arguments
+        step, old_turns = chosen.trim_step_turns, len(lines) - chosen.keep_turns
+        if old_turns >= step and not chosen.trim_results and (saved := lines[old_turns // step * step - 1]):
+            found[semconv.TRIM] = saved
+        return found
+
+
+NO_SAVABLE: Final = Savable()
+
+
+class Shares(NamedTuple):
+    """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none.
+
+    ``removed`` are the bytes by remedy that are missing in the results of the request, ``savable`` those that remedies
+    which are off would keep out of it.
+    """
+
+    parts: int
+    bytes: dict[tuple[str, str], int]
+    order: Order = NO_ORDER
+    removed: Mapping[str, int] = {}
+    texts: Texts = NO_TEXTS
+    savable: Savable = NO_SAVABLE
+    #: Bytes by part.
+    by_part: Mapping[str, int] = {}
+    #: The part with most bytes, and the tool whose results have most.
+    largest_part: str | None = None
+    largest_tool: str | None = None
+
+    def add_behind(self, amounts: list[float], left: float, rate: float) -> None:
+        """Add the last bytes of the request, so many as are ``left``, at a rate to the amounts of its parts and tools.
+
+        A request begins with the definitions of tools and the system prompt, wherever the SDK has them. The amounts are
+        in the places of parts and tools in `bytes`.
+        """
+        if left <= 0:
+            return
+        sizes, places = self.order
+        for size, at in zip(reversed(sizes), reversed(places), strict=True):
+            if size >= left:
+                amounts[at] += left * rate
+                return
+            amounts[at] += size * rate
+            left -= size
+        for head in HEADS:
+            for at, (key, size) in enumerate(self.bytes.items()):
+                if key[0] == head:
+                    amounts[at] += min(size, left) * rate
+                    left -= min(size, left)
+
+
+NO_SHARES = Shares(0, {})
+
+#: UTF-8 bytes of arguments above which they are compacted, and those that are left of them.
+LARGE_ARGUMENTS: Final = 2_000
+_MARK_BYTES: Final = 96
+#: Bytes of a trimmed result's line around its beginning: its size, tool, status and a reference.
+_LINE_BYTES: Final = 64
+
+
+def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """Divide tokens in proportion to bytes, by key; the parts sum up to the total."""
+    return dict(zip(shares, portions(total, list(shares.values())), strict=True))
+
+
+def portions(total: int, sizes: Sequence[int]) -> list[int]:
+    """Divide a total in proportion to sizes, in their order; the portions sum up to it, unless all sizes are 0."""
+    whole = sum(sizes) or 1
+    ends = [total * end // whole for end in accumulate(sizes)]
+    return list(map(sub, ends, [0, *ends]))

@@ -20,8 +20,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
-from agent_otel.core.request_parts import of_kind, timeless
-from agent_otel.core.shares import divided, portions
+from agent_otel.core.request_parts import divided, of_kind, portions, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean

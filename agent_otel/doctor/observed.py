@@ -13,16 +13,27 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client import CollectorRegistry, multiprocess
 
 from agent_otel import semconv
-from agent_otel.semconv.types import prometheus_label
+from agent_otel.semconv.types import Metric, prometheus_label
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from agent_otel.semconv.types import Metric
-
 _BYTES_OF_A_TOKEN: Final = 4
-#: Metric -> advice; {n} is the sum and {who} the tool or the workflow with the largest share.
-_CHECKS: Final = {
+#: Metric, and one of its reasons -> advice; {n} is the sum and {who} the first label's value with the largest share.
+_CHECKS: Final[dict[Metric | tuple[Metric, str], str]] = {
+    **{
+        (semconv.REQUESTS_REJECTED, reason): f"{{who}} refused {{n}} requests {text}"
+        for reason, text in {
+            semconv.RESULT_WITHOUT_CALL: "that held a result without its call: drop both or neither from the history",
+            semconv.CALL_WITHOUT_RESULT: "that held a call without its result: add a result for each call, also for a "
+            "call that failed, was denied or was cancelled",
+            semconv.CONTEXT: "longer than its window: set AGENT_OTEL_RESULT_CEILING_BYTES=auto or "
+            "AGENT_OTEL_TRIM_RESULTS",
+            semconv.REQUEST_TOO_LARGE: "with too many bytes: set AGENT_OTEL_CLAIM_CHECK",
+            semconv.STRING_TOO_LONG: "with a text that is too long: set AGENT_OTEL_RESULT_CEILING_BYTES",
+            semconv.OTHER_REASON: "for another reason: its error says why",
+        }.items()
+    },
     semconv.PAYLOADS_REJECTED: "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
     semconv.PAYLOAD_NEAR_CAP: (
         "{n} payloads of {who} were near their cap: set AGENT_OTEL_CLAIM_CHECK before the cap is met"
@@ -55,11 +66,12 @@ class Observed:
         of_metric = self.samples.get(metric.exposed_name + suffix, ())
         return int(sum(value for own, value in of_metric if labels.items() <= own.items()))
 
-    def values(self, metric: Metric, label: str, suffix: str = "") -> list[str]:
+    def values(self, metric: Metric, label: str, suffix: str = "", **only: str) -> list[str]:
         """Return the values of a label, those with the largest sum first; a sum of 0 does not count."""
         sums: dict[str, float] = defaultdict(float)
         for labels, value in self.samples.get(metric.exposed_name + suffix, ()):
-            sums[labels[label]] += value
+            if only.items() <= labels.items():
+                sums[labels[label]] += value
         return sorted((name for name, value in sums.items() if value), key=lambda name: (-sums[name], name))
 
 
@@ -156,12 +168,10 @@ def advice(observed: Observed) -> list[str]:
     limited = [sample for sample in observed.samples.get(name, ()) if sample[0].get(layer) != semconv.DEFAULT]
     observed = Observed({**observed.samples, name: limited})
     found = []
-    for metric, text in _CHECKS.items():
-        count = observed.total(metric)
-        owner = next(
-            (label for label in (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME) if label in metric.labels), ""
-        )
+    for check, text in _CHECKS.items():
+        metric, only = (check, {}) if isinstance(check, Metric) else (check[0], {semconv.REASON: check[1]})
+        count = observed.total(metric, **only)
         if count:
-            who = observed.values(metric, prometheus_label(owner))[0] if owner else ""
-            found.append(text.format(n=f"{count:,}", who=who))
+            who = next(iter(observed.values(metric, metric.prometheus_labels[0], **only)), "")
+            found.append(text.format(n=f"{count:,}", who=who or "the provider"))
     return found

@@ -529,4 +529,4 @@ def passes(item: Any) -> bool:
     known = attributes(item)
     if known.get("usage") is not None or "response" in known or "output" in known:
         return False
-    return "type" not in known or plain_text(known["type"]) != _DONE
+    return "type" not in known or plain_text(known["type"]) not in {_DONE, "error"}

@@ -136,8 +136,13 @@ CONTEXT_LARGEST_TOOL_BYTES: Final = _attribute("agent_otel.context.largest_tool_
     "when the request holds results", "bytes of its results")
 CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "string", _SENT,
     "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
-CONTEXT_REJECTED: Final = _attribute("agent_otel.context.rejected", "bool", "only when true",
-    "the provider refused the request because it is longer than the context window")
+_REJECTED = "when the provider refused the request"
+REJECTED_REASON: Final = _attribute("agent_otel.rejected.reason", "string", _REJECTED,
+    "`context`, `too_large`, `string_too_long`, `result_without_call`, `call_without_result` or `other`")
+REJECTED_TOOL: Final = _attribute("agent_otel.rejected.tool", "string", f"{_REJECTED} because of a call or its result",
+    "the tool: the one that the provider names, else the first without its other half, or with the largest text")
+REJECTED_CALL_ID: Final = _attribute("agent_otel.rejected.call_id", "string",
+    f"{_REJECTED} because of a call or its result", "the id of that call")
 
 CONTEXT_DUPLICATE_BYTES: Final = _attribute("agent_otel.context.duplicate_bytes", "int", "when there are some",
     "bytes of texts of 1 KiB and more that the request holds a second time, such as equal results of two calls")
@@ -301,8 +306,9 @@ CONTEXT_UTILIZATION: Final = _histogram("agent_otel.model.context.utilization", 
     "Tokens of a request ÷ the model's context window, where it is known.", UTILIZATION_BUCKETS)
 CONTEXT_NEAR: Final = _counter("agent_otel.model.context.near", "{request}", _MODEL,
     "Requests of AGENT_OTEL_PAYLOAD_NEAR_RATIO of the context window or more.")
-CONTEXTS_REJECTED: Final = _counter("agent_otel.model.context.rejected", "{request}", _MODEL,
-    "Requests that the provider refused because they are longer than the context window.")
+REQUESTS_REJECTED: Final = _counter("agent_otel.model.requests.rejected", "{request}", (REQUEST_MODEL, REASON),
+    "Requests that the provider refused: `context` (longer than the window), `too_large`, `string_too_long`, "
+    "`result_without_call`, `call_without_result`, `other` (400 and 422).")
 _CARRIED = (GEN_AI_TOOL_NAME, REQUEST_MODEL, PART)
 CONTEXT_TOKENS_OF: Final = _counter("agent_otel.tool.context.tokens", "{token}", _CARRIED,
     "Input tokens of model requests, divided among their parts by bytes; without a tool where the part has none. The "
@@ -462,6 +468,11 @@ HOST: Final = "host"
 PAYLOAD: Final = "payload"
 TRANSPORT: Final = "transport"
 CONTEXT: Final = "context"
+REQUEST_TOO_LARGE: Final = "too_large"
+STRING_TOO_LONG: Final = "string_too_long"
+RESULT_WITHOUT_CALL: Final = "result_without_call"
+CALL_WITHOUT_RESULT: Final = "call_without_result"
+OTHER_REASON: Final = "other"
 BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (

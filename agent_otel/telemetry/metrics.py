@@ -429,9 +429,8 @@ class ModelSeries:
     """All series of one model."""
 
     def __init__(self, metrics: Metrics, model: str) -> None:
-        self.utilization, self.near, self.rejected = metrics.bound(
-            {semconv.REQUEST_MODEL: model}, semconv.CONTEXT_UTILIZATION, semconv.CONTEXT_NEAR, semconv.CONTEXTS_REJECTED
-        )
+        labels = {semconv.REQUEST_MODEL: model}
+        self.utilization, self.near = metrics.bound(labels, semconv.CONTEXT_UTILIZATION, semconv.CONTEXT_NEAR)
         self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
         self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
 

@@ -43,17 +43,18 @@ Endpoint: TypeAlias = Callable[[Json, Reply], Answer]
 
 
 class RefusedError(Exception):
-    """Raised by a decider for a request that the provider refuses, such as with 429 and the header ``retry-after``."""
+    """Raised by a decider for a request that the provider refuses, such as with 429 and the header ``retry-after``.
+
+    ``body`` is sent as JSON, or as it is where it is text, such as a proxy's HTML.
+    """
 
     def __init__(
-        self, status: int = 429, headers: Mapping[str, str] | None = None, body: Mapping[str, Any] | None = None
+        self, status: int = 429, headers: Mapping[str, str] | None = None, body: Mapping[str, Any] | str | None = None
     ) -> None:
         super().__init__(status)
-        self.answer = Answer(
-            json.dumps(body or {"error": {"message": "refused", "type": "refused"}}).encode(),
-            status=status,
-            headers=headers or {},
-        )
+        text = body if isinstance(body, str) else json.dumps(body or {"error": {"message": "refused"}})
+        kind = "text/html" if text.startswith("<") else "text/event-stream" if status == 200 else "application/json"  # noqa: PLR2004
+        self.answer = Answer(text.encode(), kind, status, headers or {})
 
 
 class Serving:

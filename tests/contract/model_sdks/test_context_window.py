@@ -60,7 +60,8 @@ ask()
 series = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
-        if "model_context" in sample.name and sample.value and not sample.name.endswith(("_bucket", "_created")):
+        is_shown = "model_context" in sample.name or "requests_rejected" in sample.name
+        if is_shown and sample.value and not sample.name.endswith(("_bucket", "_created")):
             series[sample.name] = [sample.labels, sample.value]
         if sample.name == "agent_otel_execution_tokens_bucket" and sample.exemplar is not None:
             series.setdefault("traces", []).append(sample.exemplar.labels["trace_id"])
@@ -107,9 +108,12 @@ def test_a_growing_conversation_meets_its_window(environment: Callable[[str], En
     found = [each["agent_otel.context.turns_to_limit"] for each in turns[2:]]
     assert all(abs(forecast - real) <= 1 for forecast, real in zip(found, left, strict=True)), (found, left)
     assert streamed["agent_otel.context.estimated"] is True
-    assert refused["agent_otel.context.rejected"] is True
+    assert {"context", "search", "call-1"} == {
+        refused[f"agent_otel.rejected.{name}"] for name in ("reason", "tool", "call_id")
+    }
+    assert 2000 == refused["agent_otel.context.largest_tool_bytes"]
     assert set(series["traces"]) == {runs[0]}  # the provider has reported no tokens of the second
     label = {"gen_ai_request_model": "scripted"}
     assert series["agent_otel_model_context_utilization_count"] == [label, 6]
-    assert series["agent_otel_model_context_rejected_total"] == [label, 1]
+    assert series["agent_otel_model_requests_rejected_total"] == [{**label, "reason": "context"}, 1]
     assert series["agent_otel_tool_result_resent_bytes_total"] == [{"gen_ai_tool_name": "search"}, 2000 * 6]

@@ -34,13 +34,13 @@ class TestHttpx2(TestHttpx):
     integrations: ClassVar = {"httpx2": ["httpx2._client:Client.send"]}
 
 
-#: Status and body of a refusal -> if it is one for the length of the request, which an SDK's error would be as well.
+#: Status and body of an error -> the reason of the refusal, which an SDK's error would have as well.
 REFUSALS = {
-    "code": (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, True),
-    "text": (413, {"error": {"message": "prompt is too long: 213462 tokens > 200000 maximum"}}, True),
-    "rate": (429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, False),
-    "schema": (400, {"error": {"message": "Invalid schema for function"}}, False),
-    "server": (500, {"error": {"message": "maximum context length"}}, False),
+    "code": (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, "context"),
+    "text": (413, {"error": {"message": "prompt is too long: 213462 tokens > 200000 maximum"}}, "context"),
+    "rate": (429, {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}, None),
+    "schema": (400, {"error": {"message": "Invalid schema for function"}}, "other"),
+    "server": (500, {"error": {"message": "maximum context length"}}, None),
 }
 _PROGRAM = """
 import asyncio, json, sys
@@ -88,14 +88,14 @@ with httpx.Client() as client:
 counts = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
-        if sample.name == "agent_otel_model_context_rejected_total":
-            counts[sample.labels["gen_ai_request_model"]] = sample.value
+        if sample.name == "agent_otel_model_requests_rejected_total":
+            counts[f"{sample.labels['gen_ai_request_model']} {sample.labels['reason']}"] = sample.value
 print(json.dumps([read, counts, dict(errors.errors)]))
 """
 
 
 @pytest.mark.parametrize("name", ["httpx", "openai-agents"])
-def test_a_refusal_for_the_length_of_a_request_is_counted(environment: Callable[[str], Environment], name: str) -> None:
+def test_a_refusal_is_counted_by_its_reason(environment: Callable[[str], Environment], name: str) -> None:
     """The client raises nothing for it; the program gets the response as it came, whole or in pieces."""
 
     def reply(request: Json) -> Reply:
@@ -113,13 +113,10 @@ def test_a_refusal_for_the_length_of_a_request_is_counted(environment: Callable[
     read, counts, errors = json.loads(done.stdout.splitlines()[-1])
     assert errors == {}
     assert read == [body for _, body, _ in REFUSALS.values() for _ in range(6)]
-    lengths = sum(is_length for _, _, is_length in REFUSALS.values())
+    reasons = [reason for _, _, reason in REFUSALS.values() if reason]
+    ways = {"whole": 1, "streamed": 1, "iterated": 1, "raised": 1, "later": 2}
     assert counts == {
-        "whole": lengths,
-        "streamed": lengths,
-        "iterated": lengths,
-        "raised": lengths,
-        "later": 2 * lengths,
+        f"{way} {reason}": times * reasons.count(reason) for way, times in ways.items() for reason in reasons
     }
 
 

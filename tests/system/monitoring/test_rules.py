@@ -161,7 +161,7 @@ def test_severities() -> None:
         "AgentClaimCheckFailing",
         "AgentToolJsonTruncated",
         "AgentAnswersIncomplete",
-        "AgentContextRejected",
+        "AgentRequestRejected",
     } == {alert.name for alert in ALERTS if alert.severity == "critical"}
     notices = ("ResultTooLarge", "ResultsMostlyLarge", "TruncationHigh", "SchemaNew")
     assert [f"AgentTool{notice}" for notice in notices] == [alert.name for alert in ALERTS if alert.severity == "info"]

@@ -2,98 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from agent_otel.core.delivery import add_shares
-from agent_otel.core.model_tokens import by_part, is_rejection
+from agent_otel.core.model_tokens import by_part
 from agent_otel.core.models import ModelFacts, Models, Rates
-from agent_otel.core.request_parts import Sized
-from agent_otel.core.shares import NO_ORDER, NO_SHARES, Shares, divided, portions
+from agent_otel.core.request_parts import NO_ORDER, NO_SHARES, Shares, Sized, divided, portions
 from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
 from tests.rows import each_row
-
-
-class _Error(Exception):
-    """An error of an SDK, with the attributes that it has."""
-
-    def __init__(self, message: str, **attributes: Any) -> None:
-        super().__init__(message)
-        for name, value in attributes.items():
-            setattr(self, name, value)
-
-
-class ContextWindowExceededError(_Error):
-    """The error of LiteLLM."""
-
-
-_LONG = "This model's maximum context length is 128000 tokens."
-
-
-@each_row(
-    "error",
-    [
-        _Error("too long", code="context_length_exceeded", status_code=400),  # OpenAI
-        _Error("too long", body={"error": {"code": "context_length_exceeded"}}),
-        _Error("400 prompt is too long: 213462 tokens > 200000 maximum", status_code=400),  # Anthropic
-        _Error("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", status_code=400),
-        _Error("The input token count (1050000) exceeds the maximum number of tokens allowed (1048576).", code=400),
-        _Error(
-            "An error occurred (ValidationException) when calling the Converse operation: Input is too long for "
-            "requested model.",
-            response={"ResponseMetadata": {"HTTPStatusCode": 400}},
-        ),
-        _Error("Prompt contains 40000 tokens, too large for model with 32768 maximum context length", status_code=400),
-        _Error(_LONG, status_code=400),  # vLLM
-        ContextWindowExceededError("too long"),
-    ],
-)
-def test_a_request_above_the_window_is_recognised(error: Exception) -> None:
-    assert is_rejection(error)
-
-
-@each_row(
-    "error",
-    [
-        _Error("You have exceeded your quota", code="insufficient_quota", status_code=429),
-        _Error("Invalid schema for function", code="invalid_function_parameters", status_code=400),
-        _Error(_LONG, status_code=500),
-        ValueError("no such page"),
-        _Error("", code=None, body="maximum context length"),
-    ],
-)
-def test_another_error_is_none(error: Exception) -> None:
-    assert not is_rejection(error)
-
-
-class LazyError(Exception):
-    """An exception of the program's own, whose code nothing may run."""
-
-    def __str__(self) -> str:
-        raise AssertionError
-
-    body = code = response = status_code = property(__str__)
-
-
-def test_no_code_of_an_error_runs() -> None:
-    assert not is_rejection(LazyError("secret"))
-    assert is_rejection(LazyError("prompt is too long: 250000 tokens"))
-
-
-class RpcError(Exception):
-    """As gRPC's, which has its text in a state of its own."""
-
-    __module__ = "grpc._channel"
-
-    def __str__(self) -> str:
-        return "<_InactiveRpcError: maximum context length is 131072>"
-
-
-def test_the_text_of_an_sdk_that_has_it_apart_is_read() -> None:
-    assert is_rejection(RpcError())
 
 
 def test_the_parts_sum_up_to_the_total() -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from agent_otel import semconv, settings
 from agent_otel.core import delivery
-from agent_otel.core.request_parts import Sized
-from agent_otel.core.shares import LARGE_ARGUMENTS, NO_SHARES
+from agent_otel.core.request_parts import LARGE_ARGUMENTS, NO_SHARES, Sized
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.measure.size import size
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
@@ -19,7 +18,7 @@ from agent_otel.remedies.history.request_rewriter import Views
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.core.shares import Shares
+    from agent_otel.core.request_parts import Shares
 
 TURNS = 9
 RESULT = 40_000
