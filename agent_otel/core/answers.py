@@ -25,7 +25,7 @@ from agent_otel.telemetry import spans
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.request_parts import Sized
@@ -200,10 +200,6 @@ _PREFIX = "final_result_"
 # Tools by which a model gives its final answer: frameworks offer them, and send no request behind a call.
 
 
-def asks_for(names: Iterable[str | None]) -> bool | None:
-    """Return whether calls ask for a result, which those of a final answer do not; None where no call has a name.
-
-    The later pieces of a streamed call have none.
-    """
-    known = [name for name in names if name]
-    return not all(name in _NAMES or name.startswith(_PREFIX) for name in known) if known else None
+def is_answer(name: str) -> bool:
+    """Return true for the name of a tool that takes the final answer."""
+    return name in _NAMES or name.startswith(_PREFIX)

@@ -6,7 +6,8 @@ A result that an earlier request held costs a look-up and a length. Requests are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 
@@ -14,13 +15,14 @@ from agent_otel import semconv, settings
 from agent_otel.core import (
     answers,
     execution_context,
+    fragments,
     model_calls,
     model_tokens,
     request_history,
     request_prefix,
     tool_definitions,
 )
-from agent_otel.core.execution_state import Fragment
+from agent_otel.core.execution_state import Fragment, Stage
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import SentRequest
 from agent_otel.core.request_parts import (
@@ -37,8 +39,9 @@ from agent_otel.core.request_parts import (
     texts,
 )
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.threads import threads
+from agent_otel.core.threads import open_calls, threads
 from agent_otel.core.tool_invocation import compare, reason, show_cut
+from agent_otel.core.tool_visit import running
 from agent_otel.core.types import ModelRequest
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import hashes_in
@@ -95,6 +98,7 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     out.metrics.add(semconv.RESULT_RESENT, again)
     sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
     sent.parts = parts
+    sent.known = _known_of(request, execution_id, execution)
     sent.removed = model_tokens.of_request(shares.removed)
     if sizes[semconv.TOOLS]:
         sent.tools = tool_definitions.tool_sets.of(out, sized)
@@ -105,6 +109,26 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     return sent, answers.pending(
         out, request, execution, known, sized, new, [*undelivered, *(quoted if sizes[semconv.TOOLS] else ())]
     )
+
+
+def _known_of(
+    request: ModelRequest, execution_id: str | None, execution: ExecutionState | None
+) -> dict[str, Any] | None:
+    """Return the thread, turn and agent for the calls of a response."""
+    if execution is None or execution_id is None:
+        return None
+    around, run = running(), execution_context.current_run()
+    known: dict[str, Any] = {
+        "place": execution_id,
+        "run": None if run is None or run.key != execution_id else run,
+        "turn": execution.turn if around is None else around.turn_inside,
+        "agent": execution_context.agent_of(request.agent),
+    }
+    if around is not None:
+        known["around"] = weakref.ref(around)
+    elif not execution.is_forced:
+        known["mark"], known["owed_to"] = fragments.last_request.get(), execution.owner
+    return known
 
 
 def add_shares(
@@ -245,7 +269,7 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
     """
     execution_id = _execution_of(ModelRequest((part,)), (part,))
     execution = executions.known(execution_id) if execution_id is not None else None
-    noted = executions.answered(execution, part.call_id) if part.call_id is not None else None
+    noted = open_calls.of_result(execution, part.call_id) if part.call_id is not None else None
     length = characters(part.value)
     if noted is None and call is not None:
         _seen(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
@@ -288,11 +312,19 @@ def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[Req
     found = _by_name(execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
     for call_id, at in results.items():
-        noted = executions.answered(execution, call_id) if call_id is not None else None
-        if noted is None and call_id is not None and execution is not None:
-            noted = _claimed(out, execution, parts, at)
+        if call_id is None:
+            continue
+        noted = open_calls.of_result(execution, call_id)
+        if noted is None and open_calls and execution is not None:
+            asked_at = model_calls.asked_at(parts, at)
+            asked = None if asked_at is None else parts[asked_at]
+            if asked is not None and asked.name is not None:
+                digest = digest_arguments(asked.value, out.args_key).digest
+                noted = open_calls.unasked(execution, asked.name, digest)
         if noted is not None:
             found[at] = noted
+            if execution is not None and call_id not in execution.call_ids:
+                executions.noted(execution, call_id, noted)
     return found
 
 
@@ -336,27 +368,6 @@ def _is_whole(noted: SeenCall, value: object) -> bool:
     return noted.delivered < 0 and kept == size(value).bytes
 
 
-def _claimed(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestPart], at: int) -> SeenCall | None:
-    """Return the call without an id that has this result, and store it under the request's id.
-
-    It has the tool and the arguments of the request's call with this id, else passages of the result.
-    """
-    call_id = parts[at].call_id
-    waiting = [noted for noted in execution.unnamed or () if noted.delivered < 0]
-    if call_id is None or not (waiting or executions.has_unclaimed):
-        return None
-    claimed, asked_at = None, model_calls.asked_at(parts, at)
-    hashes = hashes_in(texts(parts[at].value)) if waiting else set()
-    if asked_at is not None:
-        asked = parts[asked_at]
-        claimed = executions.claimed(execution, asked.name, digest_arguments(asked.value, out.args_key).digest)
-    if claimed is not None and claimed.prints is not None and hashes.isdisjoint(claimed.prints.hashes):
-        claimed = claimed if not hashes else None  # a notice in place of the result, which comes in another message
-    elif claimed is None:
-        claimed = next((one for one in waiting if one.prints is not None and one.prints.is_quoted(hashes)), None)
-    return None if claimed is None else executions.noted(execution, call_id, claimed)
-
-
 def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, part: RequestPart, length: int) -> None:
     """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
@@ -370,7 +381,7 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
             layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
             out.metrics.truncations(noted.tool, layer, semconv.CLEARED).record(1)
         return
-    span, noted.span, noted.prints = noted.span, None, None
+    span = _delivered(noted)
     kept = noted.handed if noted.handed >= 0 else noted.produced
     if kept < 0:
         return
@@ -378,6 +389,13 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
     why = compare(kept, Size(delivered, exact), value)
     if why is not None and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
         _tell(out, noted, delivered, why, span)
+
+
+def _delivered(noted: SeenCall) -> SpanContext | None:
+    """Record that a request has a result; return the context of the tool's span."""
+    span, noted.span, noted.prints, noted.stage = noted.span, None, None, Stage.DELIVERED
+    open_calls.close(noted)
+    return span
 
 
 def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
@@ -428,7 +446,7 @@ def _take_quote(out: Telemetry, noted: SeenCall, prints: Prints, in_texts: Seque
     is_longer = left_bytes > kept and not has_shrunk(left_bytes, kept)
     cut = find_cut(left) if has_lost or is_longer else None
     says_so = cut is not None and cut.reason != semconv.SUSPECTED
-    span, noted.span, noted.prints = noted.span, None, None
+    span = _delivered(noted)
     noted.delivered = kept
     if has_lost or says_so:
         noted.delivered = min(left_bytes, kept) if has_lost else left_bytes

@@ -239,12 +239,12 @@ def owner_here() -> str | None:
     return named() if run is None else run.key
 
 
-def conversation() -> str | None:
+def conversation(own: Run | None = None) -> str | None:
     """Return the conversation where the framework names none: the execution that the program named, else the run's."""
     identity = explicit.get()
     if identity is not None:
         return identity.id
-    run = current_run()
+    run = own or current_run()
     return None if run is None else run.conversation
 
 
@@ -255,19 +255,20 @@ def describe(  # noqa: PLR0913, PLR0917 - what is known of a call
     turn: int,
     over_mcp: McpCall | None = None,
     state: ExecutionState | None = None,
+    own: Run | None = None,
 ) -> None:
     """Add the tool's description, the conversation with its turn, the workflow, and the step of a durable runtime.
 
-    ``framework`` is the framework's thread or session. The workflow is the one that the program named, else the
-    runtime's, else the run's, else that of the durable workflow whose own code runs, in the ``state``.
+    ``framework`` is the framework's thread or session, ``own`` the call's run. The workflow is the one that the program
+    named, else the runtime's, else the run's, else that of the durable workflow whose own code runs, in the ``state``.
     """
     description = tool_names.descriptions.get(tool)
     if description is not None:
         attributes[semconv.TOOL_DESCRIPTION] = description
     if over_mcp is not None:
         attributes.update(mcp_attributes(over_mcp))
-    identity, run = explicit.get(), outermost.get()
-    thread = framework or (conversation() if identity or run or loop.get() else None)
+    identity, run = explicit.get(), own or outermost.get()
+    thread = framework or (conversation(own) if identity or run or loop.get() else None)
     if thread:
         attributes[semconv.CONVERSATION_ID] = thread
     if turn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from enum import IntEnum
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
@@ -62,9 +63,17 @@ class Followed:
         self.requests = 0
 
 
+class Stage(IntEnum):
+    """How far a call has come: a response asks for it, limits decide, its handler runs, a request has its result."""
+
+    ASKED, GATED, RUNNING, FAILED, PRODUCED, DELIVERED = range(6)
+
+
 class SeenCall:
     """A tool call whose result may appear in model requests and payloads: the tool, and the result's bytes.
 
+    A call of a response has the key of its state (``place``), the ``run``, the ``turn`` and the ``agent`` of the
+    request, the number of the response, and the tool call ``around`` it. Any other call has none of these.
     ``produced``, ``handed`` and ``delivered`` are bytes at these stages, -1 where not measured. ``length`` is the
     number of characters delivered; by it a result that was delivered before is recognised at little cost. ``prints``
     are those of the result's passages, None where it has none. ``span`` is the context of the tool's span. Both are
@@ -73,7 +82,16 @@ class SeenCall:
     ``most_delivered`` stays when a later request holds less of the result.
     """
 
+    stage = Stage.RUNNING
     tool = ""
+    id: str | None = None
+    place: str | None = None
+    run: Any = None  # of execution_context
+    turn = 0
+    agent: str | None = None
+    asked_in = 0
+    #: By a weak reference.
+    around: Callable[[], object] | None = None
     #: The tool of the result that the call follows up.
     follows: str | None = None
     #: The hash of the arguments.

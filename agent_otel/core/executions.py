@@ -11,10 +11,18 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import fork
-from agent_otel.core.execution_state import REUSED, Conversation, ExecutionState, Fragment, PayloadHistory, SeenCall
+from agent_otel.core.execution_state import (
+    REUSED,
+    Conversation,
+    ExecutionState,
+    Fragment,
+    PayloadHistory,
+    SeenCall,
+    Stage,
+)
 from agent_otel.measure.forecast import LOOK_BACK
 
 if TYPE_CHECKING:
@@ -27,17 +35,16 @@ _MAX_SMALL = 4_096
 _MAX_UNNAMED = 256
 #: The most recently used executions that are searched for a call id.
 _LOOK_BACK = 64
-_MAX_UNOWNED = 1_024
 #: Results that are kept although a request has held them.
 _LAST_RESULTS = 2
 #: Transcripts per execution; each sub-agent has one of its own.
 _MAX_STREAMS = 8
 
 
-def new_call(tool: str) -> SeenCall:
-    """Return a call of this tool of which nothing else is known."""
+def new_call(tool: str, **known: Any) -> SeenCall:
+    """Return a call of this tool, with values of its fields."""
     call = SeenCall()
-    call.tool = tool
+    vars(call).update(known, tool=tool)
     return call
 
 
@@ -71,28 +78,36 @@ class Executions:
         self._executions: OrderedDict[str, ExecutionState] = OrderedDict()
         self._entries = 0
         self._small: OrderedDict[tuple[str, PayloadKind], tuple[int, ...]] = OrderedDict()
-        self._unowned: OrderedDict[str | tuple[str | None, str], SeenCall | None] = OrderedDict()
         #: True when a model got a part of a result in this process; until then no request is searched for fragments.
         self.has_fragments = False
-        #: True when a call without an id and an execution may be claimed by a request.
-        self.has_unclaimed = False
 
     def __len__(self) -> int:
         return len(self._executions)
 
-    def began(
-        self, execution_id: str, tool: str, digest: str, call_id: str | None, run: Totals | None = None
+    def began(  # noqa: PLR0913, PLR0917 - the fields of a call
+        self,
+        execution_id: str,
+        tool: str,
+        digest: str,
+        call_id: str | None,
+        run: Totals | None = None,
+        call: SeenCall | None = None,
     ) -> tuple[ExecutionState, bool]:
         """Record a call; return its state, and True when it repeats an earlier one of the execution, or of the ``run``.
 
         A repeat has an earlier call's tool and arguments hash, but not its call id. A call id that comes again is the
         same call, a retry or a resumed step. Some models reuse ids: one whose result has been delivered, or that
-        belongs to another tool, is a new call.
+        belongs to another tool, is a new call; and so is the first attempt of a ``call`` that a response has asked for.
         """
         key = hash((tool, digest))
         with self._lock:
             execution = self._touch(execution_id)
-            if call_id is not None:
+            if call is not None:
+                is_first, call.stage = call.stage is Stage.GATED, Stage.RUNNING
+                self._keep(execution, call)
+                if not is_first:
+                    return execution, False
+            elif call_id is not None:
                 known = execution.call_ids.get(call_id)
                 if known is None:
                     self._remember(execution, call_id, new_call(tool))
@@ -122,9 +137,10 @@ class Executions:
         call_id: str | None,
         run: Totals | None = None,
         *,
+        call: SeenCall | None = None,
         goes_on: bool = True,
     ) -> SeenCall | None:
-        """Add the bytes of a result to its execution; return the record of its call, None when there is none.
+        """Add the bytes of a result to its execution; return its ``call``, None when there is none.
 
         The result ``goes_on`` into the next payload, unless `handed_on` has counted it.
         """
@@ -134,9 +150,11 @@ class Executions:
             (execution if run is None else run).result_bytes += result_bytes
             if goes_on:
                 self.handed_on(execution, result_bytes)
-            noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
+            noted = call
+            if noted is None:
+                noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
             if noted is not None:
-                noted.produced = result_bytes
+                noted.produced, noted.stage = result_bytes, Stage.PRODUCED
                 results = execution.results = execution.results or []
                 results.append(noted)
                 del results[:-_MAX_UNNAMED]
@@ -158,49 +176,27 @@ class Executions:
             call.fragment = fragment
             self.has_fragments = True
 
-    def produced_by_nobody(self, tool: str, digest: str, result_bytes: int, call_id: str | None) -> SeenCall | None:
-        """Record a result that has no execution id; `answered` finds it by call id, `claimed` by tool and arguments.
-
-        Return None for an id that occurred before: several runs may use the same call ids.
-        """
+    def asked(self, execution_id: str, calls: Iterable[SeenCall]) -> None:
+        """Record the calls that a response asks for."""
         with self._lock:
-            noted = None if call_id in self._unowned else new_call(tool)
-            if noted is not None:
-                noted.produced = result_bytes
-            self._keep(call_id or (tool, digest), noted)
-            self.has_unclaimed |= call_id is None
-            return noted
+            execution = self._touch(execution_id)
+            for call in calls:
+                self._keep(execution, call)
 
-    def claimed(self, execution: ExecutionState, tool: str | None, digest: str) -> SeenCall | None:
-        """Return the call without an id, of the execution or of none, that has this tool and these arguments."""
-        for call in execution.unnamed or ():
-            if call.delivered < 0 and call.tool == tool and call.digest == digest:
-                return call
-        return self._unowned.pop((tool, digest), None)
-
-    def shown_by_nobody(self, tool: str, call_id: str) -> SeenCall:
-        """Record a call that only a model request shows, and that has no execution id; replace one with the same id."""
-        with self._lock:
-            noted = new_call(tool)
-            self._keep(call_id, noted)
-            return noted
-
-    def _keep(self, key: str | tuple[str | None, str], noted: SeenCall | None) -> None:
-        self._unowned[key] = noted
-        if len(self._unowned) > _MAX_UNOWNED:
-            self._unowned.popitem(last=False)
-
-    def is_an_adapters(self, call_id: str) -> bool:
-        """Return true when an adapter reported a call with this id, in any recent execution or in several."""
-        if call_id in self._unowned:
-            return self._unowned[call_id] is None
-        noted = self.made(call_id)
-        return noted is not None and noted.produced >= 0 and not noted.shown
-
-    def answered(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
-        """Return the call with this id: of the execution, else of the results without an execution id."""
-        noted = execution.call_ids.get(call_id) if execution is not None else None
-        return noted or self._unowned.get(call_id)
+    def _keep(self, execution: ExecutionState, call: SeenCall) -> None:
+        """Keep a call of a response. It replaces one with the same id."""
+        if call.id is None:
+            if call not in (execution.unnamed or ()):
+                self._unnamed(execution, call.tool, call)
+            return
+        earlier = execution.call_ids.get(call.id)
+        if earlier is None:
+            self._remember(execution, call.id, call)
+        elif earlier is not call:
+            execution.call_ids[call.id] = call
+            if earlier.stage is not Stage.ASKED:
+                execution.call_changes += 1
+                call.fragment = REUSED  # in a request the results of an id that is used again may be of either call
 
     def owner(self, call_ids: Iterable[str], likely: str | None = None) -> str | None:
         """Return the execution that made one of these calls, among the most recently used ones.
@@ -262,14 +258,16 @@ class Executions:
             texts.add(prints)
             self._count(execution, len(texts) - before)
 
-    def without_result(self, execution: ExecutionState, tool: str, digest: str) -> None:
+    def without_result(self, execution: ExecutionState, tool: str, digest: str) -> SeenCall:
         """Record a call without an id that has failed or was not run; a request may hold a text in its place."""
         with self._lock:
-            self._unnamed(execution, tool).digest = digest
+            call = self._unnamed(execution, tool)
+            call.digest, call.stage = digest, Stage.FAILED
+            return call
 
-    def _unnamed(self, execution: ExecutionState, tool: str) -> SeenCall:
+    def _unnamed(self, execution: ExecutionState, tool: str, call: SeenCall | None = None) -> SeenCall:
         unnamed = execution.unnamed = execution.unnamed or []
-        unnamed.append(new_call(tool))
+        unnamed.append(new_call(tool) if call is None else call)
         if len(unnamed) > _MAX_UNNAMED:
             del unnamed[0]
         else:

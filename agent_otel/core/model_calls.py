@@ -18,9 +18,9 @@ from opentelemetry import trace
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, threads, tool_names
+from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
 from agent_otel.core.captured_content import capture
-from agent_otel.core.execution_state import Fragment
+from agent_otel.core.execution_state import Fragment, Stage
 from agent_otel.core.executions import executions, new_call
 from agent_otel.core.fragments import round_counts
 from agent_otel.core.request_parts import (
@@ -33,6 +33,7 @@ from agent_otel.core.request_parts import (
     sketch,
     texts,
 )
+from agent_otel.core.threads import open_calls, opened, parent_of
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
@@ -107,7 +108,7 @@ def find(
             found.append(shown)
             known[at] = shown.seen
         elif seen is None and part.call_id is not None and state is not None:
-            if executions.answered(state, part.call_id) is not None:
+            if open_calls.of_result(state, part.call_id) is not None:
                 continue  # one of several calls with this id
             known[at] = _adopted(state, part, part.call_id)
             if not begins and known[at].produced < 0:
@@ -184,22 +185,26 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
     call_id = part.call_id
     if call_id is None and execution_id is None:
         call_id = f"{name} {hash((print_of_it, beginning(part.value)))}"
-    seen = executions.answered(None, call_id) if seen is None and call_id is not None else seen
+    seen = open_calls.of_result(None, call_id) if seen is None and call_id is not None else seen
     if seen is not None and seen.shown == print_of_it:
         return None  # the same request again
-    if part.call_id is not None and seen is None and executions.is_an_adapters(part.call_id):
+    if part.call_id is not None and seen is None and open_calls.is_an_adapters(part.call_id):
         return None
     measured = size(part.value)
     repeated, followup, follows = False, None, None
     if execution_id is not None:
         run = execution_context.current_run()
         totals = None if run is None else run.totals
-        execution, repeated = executions.began(execution_id, name, digest.digest, call_id, totals)
+        asked = seen if seen is not None and seen.asked_in else None
+        if asked is not None and asked.stage is Stage.ASKED:
+            asked.stage = Stage.GATED
+        execution, repeated = executions.began(execution_id, name, digest.digest, call_id, totals, asked)
         if execution.followed:
             followup, follows = fragments.follow_up(execution, name, call.value, repeated=repeated)
-        seen = executions.produced(execution, name, measured.bytes, call_id, totals)
+        seen = executions.produced(execution, name, measured.bytes, call_id, totals, call=asked)
     else:  # a call that the provider or another program has run
-        seen = executions.shown_by_nobody(name, call_id or "")
+        seen = new_call(name, id=call_id)
+        open_calls.add(seen)
     seen = seen or new_call(name)
     seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
     cut = find_cut(part.value, measured.bytes)
@@ -294,15 +299,15 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings, name)
     now = time.time_ns()
     run, current = execution_context.current_run(), trace.get_current_span()
-    parent = threads.parent_of(run, current)
-    opened = spans.open_tool_span(out.tracer, "own", name, attributes, now, parent)
-    if opened is None:
+    parent = parent_of(run, current)
+    shown = spans.open_tool_span(out.tracer, "own", name, attributes, now, parent)
+    if shown is None:
         return None
     if parent is INVALID_SPAN:
-        threads.opened(run, opened.span)
-    exemplar = spans.exemplar_of(opened.span)
+        opened(run, shown.span)
+    exemplar = spans.exemplar_of(shown.span)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
-        call.seen.fragment.span = opened.span.get_span_context()
-    opened.write({}, semconv.TOOL_ERROR if call.result.failed else None, None)
-    opened.end(now)
+        call.seen.fragment.span = shown.span.get_span_context()
+    shown.write({}, semconv.TOOL_ERROR if call.result.failed else None, None)
+    shown.end(now)
     return exemplar

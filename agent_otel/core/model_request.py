@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel.core import model_tokens, refusals
+from agent_otel.core.answers import is_answer
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
+from agent_otel.core.execution_context import id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
-from agent_otel.core.types import ModelRequest
+from agent_otel.core.threads import open_calls
+from agent_otel.core.types import AskedCall, ModelRequest
 from agent_otel.core.usage import answered_by
 
 if TYPE_CHECKING:
@@ -62,7 +65,8 @@ class ModelVisit:
         self.sent: SentRequest | None = None
         #: The fragments that the answer is built on, if there are some; shared with the layers above.
         self.pending: PendingAnswer | None = None
-        self._asks: bool | None = None
+        #: The calls that the response asks for, by place; None before it shows these or an answer.
+        self._asks: dict[object, list[Any]] | None = None
         #: Answers of the response that have not ended yet.
         self._answers = request.answers
         self._backpressure: Backpressure | None = None
@@ -204,23 +208,19 @@ class ModelVisit:
 
     def _read(self, value: Any) -> None:
         self._settle()
-        reader, has_ended = self._reader, False
+        reader = self._reader
         if reader.usage is not None and not self.usage_is_told:
             self._read_usage(value, reader.usage(value))
         if self._taken is not None and reader.hosted is not None:
             for call, result in reader.hosted(value):
                 run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
-        is_read = self._usage is not None or self.pending is not None
+        if self.sent is not None and reader.asks is not None and (asked := reader.asks(value)) is not None:
+            self._asked(asked)
+        is_read = self._usage is not None or self._asks is not None
         if is_read and reader.ends is not None and reader.ends(value):
             self._answers -= 1
             if self._answers <= 0:
                 self._tell_usage()
-                has_ended = True
-        if self.pending is not None and reader.asks is not None:
-            asks = reader.asks(value)
-            if asks is not None:
-                self._asks = asks or self._asks is True
-            if has_ended:
                 self._answered()
 
     def _read_usage(self, value: Any, usage: Usage | None) -> None:
@@ -232,12 +232,27 @@ class ModelVisit:
         elif self.sent is not None and (error := refusals.reported(value)) is not None:
             self.refused(error)
 
+    def _asked(self, calls: Iterable[AskedCall]) -> None:
+        """Keep calls, or further pieces of them."""
+        known = self._asks = {} if self._asks is None else self._asks
+        for name, arguments, call_id, place in calls:
+            call = known.setdefault(len(known) if place is None else place, [name, call_id])
+            call[0], call[1] = call[0] or name, call[1] or call_id
+            call.append(arguments)
+
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
-        pending = self.pending
-        if pending is not None and self._asks is not None:
+        asks, pending, sent = self._asks, self.pending, self.sent
+        if asks is None:
+            return
+        if asks and sent is not None and sent.known is not None:
+            known, sent.known = sent.known, None  # one of the layers is enough
+            open_calls.ask(
+                self._out, [asked for call in asks.values() if (asked := _call_of(*call)) is not None], known
+            )
+        if pending is not None:
             self.pending = None
-            pending.responded(asks=self._asks)
+            pending.responded(asks=bool(asks) and not all(is_answer(name) for name, *_ in asks.values()))
 
     def _tell_usage(self) -> None:
         """Record the tokens of the response, unless a layer nearer to the provider has recorded them."""
@@ -293,6 +308,7 @@ class ModelVisit:
     @errors.guarded("model_request.response")
     def abandon(self) -> None:
         """Record the tokens of a stream that its consumer abandons, as far as it has come."""
+        self._answered()
         if self.sent is None or not self.sent.has_failed:
             self._ended()
 
@@ -355,6 +371,14 @@ def around() -> ModelRequest:
     """Return the agent and the execution that the layers above the running code know."""
     above = _running()
     return ModelRequest(()) if above is None else above.lend(ModelRequest(()))
+
+
+def _call_of(name: str, call_id: object, *pieces: object) -> AskedCall | None:
+    """Return a call of a response from its pieces; None for one that has no name."""
+    name, texts = text_or_none(name) or "", [each for each in pieces if type(each) is str]
+    arguments: object = "".join(texts) if texts else next((each for each in pieces if each is not None), None)
+    call_id = id_or_none(call_id) or None
+    return AskedCall(name, arguments, None if call_id == name else call_id) if name else None
 
 
 def _unread(parts: Iterable[RequestPart]) -> Iterable[RequestPart]:

@@ -15,6 +15,7 @@ from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.models import models
 from agent_otel.core.request_parts import portions
+from agent_otel.core.threads import open_calls
 from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
@@ -75,7 +76,7 @@ class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
     __slots__ = (
-        *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "model", "removed"),
+        *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "known", "model", "removed"),
         *("is_continued", "parts", "reservation", "run", "shares", "span", "tools"),
     )
 
@@ -106,6 +107,8 @@ class SentRequest:
         self.reservation: Reservation | None = None
         #: True when its provider or the way to it failed.
         self.has_failed = False
+        #: The thread, turn and agent for the calls of its response; None without an execution, or once they are known.
+        self.known: dict[str, Any] | None = None
         #: The tools that it offers.
         self.tools: ToolSet | None = None
         #: Bytes by remedy that it lacks.
@@ -220,7 +223,7 @@ def failed(out: Telemetry, sent: SentRequest, error: Any) -> None:
     shown = {semconv.REJECTED_REASON: reason, **_largest(sent.shares)}
     if part is not None and part.call_id:
         shown[semconv.REJECTED_CALL_ID] = clean(part.call_id)
-        made = executions.answered(sent.execution, part.call_id) or executions.made(part.call_id)
+        made = open_calls.of_result(sent.execution, part.call_id) or executions.made(part.call_id)
         part = part if part.name or made is None else part._replace(name=made.tool)
     if part is not None and part.name:
         shown[semconv.REJECTED_TOOL] = clean(part.name)

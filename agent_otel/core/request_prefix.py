@@ -220,7 +220,7 @@ def _last_ids(messages: Messages) -> list[str]:
 
 def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
     """Return the execution of a request with results of these ids."""
-    run = None if request.execution else execution_context.outermost.get()
+    run = None if request.execution else execution_context.outermost.get() or execution_context.loop_here()
     likely = request.execution if run is None else run.key
     return execution_context.resolve(
         request.execution,

@@ -53,6 +53,9 @@ class RunVisit:
         self._within = spans.current_span()
         is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
         self._span = None if is_traced else open_span(self._out, self._within, self.run)
+        opened = self._within if self._span is None else self._span.span
+        if opened is not None and opened.get_span_context().is_valid:
+            self.run.root = opened.get_span_context()
 
     def __enter__(self) -> Self:
         with errors.reported("run.enter"):

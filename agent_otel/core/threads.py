@@ -1,31 +1,39 @@
-"""Threads of model requests in hand-written loops, which no framework, runtime or name connects.
+"""Threads of model requests, and the calls that their responses ask for.
 
-A request continues a thread if it delivers a result of the thread, or begins as the thread's last request did. The
-thread is the conversation. Each message of the user after an answer begins a run, which is one trace.
+A tool call that a response has asked for belongs to the request's thread, wherever it runs. In a hand-written loop,
+which no framework, runtime or name connects, a request continues a thread if it delivers a result of the thread, or
+begins as the thread's last request did. The thread is the conversation. Each message of the user after an answer begins
+a run, which is one trace.
 """
 
 from __future__ import annotations
 
+import itertools
 import secrets
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
 from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core.execution_context import Run, loop, loop_here
-from agent_otel.core.executions import executions
+from agent_otel.core.execution_state import Stage
+from agent_otel.core.executions import executions, new_call
 from agent_otel.core.request_parts import HEADS, OF_CALLS, sketch
+from agent_otel.measure.arguments_hash import arguments as digest_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.types import RequestPart
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.types import AskedCall, RequestPart
+    from agent_otel.telemetry.setup import Telemetry
 
+_MOST_OPEN = 8_192
 _MOST_THREADS = 10_000
 _MOST_ALIKE = 8  # threads with the same first message
 
@@ -69,10 +77,10 @@ class Threads:
     def reset(self) -> None:
         """Forget all threads and renew the lock, for a forked child."""
         # Reentrant, because a signal handler or the garbage collector may run a loop while this thread holds the lock.
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         self._threads: OrderedDict[str, Thread] = OrderedDict()
         self._by_first: dict[int, list[Thread]] = {}
-        #: True after the first request of a loop; until then no request claims a call that has no execution.
+        #: True after the first request of a loop; until then no request has the result of a call without an execution.
         self.has_some = False
 
     def take(self, parts: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
@@ -84,9 +92,11 @@ class Threads:
         if (execution_id is not None and execution_id not in self._threads) or not messages:
             loop.set(None)
             return None
-        with self._lock:
+        with self.lock:
             first = sketch(messages[0])
-            thread = self._find(messages, first) if execution_id is None else self._threads.get(execution_id)
+            thread = None if execution_id is None else self._threads.get(execution_id)
+            if thread is None or not thread.is_continued_by(messages):  # ids may be equal in several threads
+                thread = self._find(messages, first, thread)
             # A request without tools beside a loop may be one for a title.
             is_beside = thread is None and loop.get() is not None and all(part.part != semconv.TOOLS for part in parts)
             thread = self._add(Thread(first)) if thread is None else thread
@@ -98,27 +108,27 @@ class Threads:
 
     def take_new(self, execution_id: str, new: Sequence[RequestPart]) -> None:
         """Keep a request that continues the one before it by new parts."""
-        with self._lock:
+        with self.lock:
             thread = self._threads.get(execution_id)
             if thread is not None:
                 self._threads.move_to_end(execution_id)
                 thread.take(new, thread.count + len(new))
         loop.set(None if thread is None else thread.run)
 
-    def _find(self, messages: Sequence[RequestPart], first: int) -> Thread | None:
-        """Return the thread that a request without a known result continues.
+    def _find(self, messages: Sequence[RequestPart], first: int, by_id: Thread | None) -> Thread | None:
+        """Return the thread that a request continues; ``by_id`` has the ids of its new results.
 
         The thread of the context comes first. While it has a result to deliver, it also gets a request that has lost
         its history.
         """
         here = self._threads.get("" if (run := loop_here()) is None else run.key)
-        if here is not None:
+        if here is not None and by_id is None:
             state = executions.known(here.id)
             is_owed = state is not None and any(call.delivered < 0 for call in state.results or ())
             if is_owed or (here.first == first and here.is_continued_by(messages)):
                 return here
         alike = reversed(self._by_first.get(first, ()))
-        return next((thread for thread in alike if thread.is_continued_by(messages)), None)
+        return next((thread for thread in alike if thread.is_continued_by(messages)), by_id)
 
     def _add(self, thread: Thread) -> Thread:
         self._threads[thread.id] = thread
@@ -144,10 +154,121 @@ def parent_of(run: Run | None, current: Span) -> Span:
 
 def opened(run: Run | None, span: Span) -> None:
     """Keep the first span of a loop's run as the parent of later spans."""
-    if run is not None and run.root is None and run is loop.get():
+    if run is not None and run.root is None and isinstance(run.visit(), Thread):
         run.root = span.get_span_context()
 
 
-#: The threads of this process.
-threads = Threads()
+class OpenCalls:
+    """Calls that responses ask for, and calls without a known response, until a request delivers their results.
+
+    They are found by id, and by tool and arguments. The oldest is forgotten first.
+    """
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all calls and renew the lock, for a forked child."""
+        self._lock = threading.RLock()  # reentrant, as above
+        self._calls: OrderedDict[SeenCall, None] = OrderedDict()
+        self._by: dict[str | tuple[str, str], list[SeenCall]] = {}
+        self._responses = itertools.count(1)
+        #: True when a response has asked for a call in this process.
+        self.has_asked = False
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def ask(self, out: Telemetry, calls: Sequence[AskedCall], known: Mapping[str, Any]) -> None:
+        """Keep the calls of a response, with the thread, turn and agent of its request."""
+        number = next(self._responses)
+        found = [
+            new_call(
+                asked.name, id=asked.id, digest=digest_arguments(asked.arguments, out.args_key).digest,
+                stage=Stage.ASKED, asked_in=number, **known,
+            )
+            for asked in calls
+        ]  # fmt: skip
+        executions.asked(known["place"], found)
+        with self._lock:
+            self.has_asked = True
+            for call in found:
+                self.add(call)
+
+    def add(self, call: SeenCall) -> None:
+        """Keep a call until a request delivers its result."""
+        with self._lock:
+            self._calls[call] = None
+            for key in (call.id, (call.tool, call.digest)):
+                if key is not None:
+                    self._by.setdefault(key, []).append(call)
+            if len(self._calls) > _MOST_OPEN:
+                self.close(next(iter(self._calls)))
+
+    def close(self, call: SeenCall) -> None:
+        """Forget a call after its delivery."""
+        with self._lock:
+            if call not in self._calls:
+                return
+            del self._calls[call]
+            for key in (call.id, (call.tool, call.digest)):
+                if key in self._by:
+                    self._by[key] = [one for one in self._by[key] if one is not call]
+                    if not self._by[key]:
+                        del self._by[key]
+
+    def claim(  # noqa: PLR0913 - the fields of a call
+        self, call_id: str | None, tool: str, digest: str, run: Run | None, around: object, *, takes: bool = True
+    ) -> SeenCall | None:
+        """Return the call of a response that a tool call is: the newest with its id, else with its tool and arguments.
+
+        Calls of the ``run`` come first. Equal calls of one response are taken in their order. ``around`` is the running
+        tool call: inside it, only requests inside it ask for calls. A further attempt takes a call again: with its id,
+        or after a failure. A loop may change arguments: its call is else the next one of its tool.
+        """
+        place = None if run is None else run.key
+
+        def is_this(call: SeenCall) -> bool:
+            is_again = call_id is not None or (call.stage is Stage.FAILED and call.place == place)
+            is_inside = around is None or (call.around is not None and call.around() is around)
+            return bool(call.asked_in) and is_inside and (call.stage is Stage.ASKED or is_again)
+
+        def rank(call: SeenCall) -> tuple[bool, bool, bool, int, bool]:
+            is_free = call.stage in {Stage.ASKED, Stage.FAILED}
+            return is_free, call.place == place, call.digest == digest, call.asked_in, call.stage is Stage.ASKED
+
+        with self._lock:
+            found = [*filter(is_this, self._by.get((tool, digest) if call_id is None else call_id, ()))]
+            if not found and call_id is None and run is not None and run is loop.get():
+                state = executions.known(run.key)
+                own = () if state is None else (*state.call_ids.values(), *(state.unnamed or ()))
+                found = [call for call in own if call.tool == tool and call.stage is Stage.ASKED and is_this(call)]
+            best = max(found, key=rank, default=None)
+            if best is not None and best.stage is Stage.ASKED and takes:
+                best.stage = Stage.GATED
+            return best
+
+    def of_result(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
+        """Return the call with this id: of the execution, else the only one without a known response."""
+        noted = execution.call_ids.get(call_id) if execution is not None else None
+        if noted is None and call_id in self._by:
+            loose = [call for call in self._by[call_id] if call.place is None]
+            noted = loose[0] if len(loose) == 1 else None
+        return noted
+
+    def is_an_adapters(self, call_id: str) -> bool:
+        """Return true when an adapter reported a call with this id, in any recent execution or without one."""
+        calls = (*self._by.get(call_id, ()), executions.made(call_id))
+        return any(call is not None and call.produced >= 0 and not call.shown for call in calls)
+
+    def unasked(self, execution: ExecutionState, tool: str, digest: str) -> SeenCall | None:
+        """Return the call without an id, of the execution or of none, that has this tool and these arguments."""
+        own = execution.unnamed or ()
+        found = self._by.get((tool, digest), ())
+        return next((call for call in found if call.id is None and (call.place is None or call in own)), None)
+
+
+#: The threads of this process, and the calls.
+threads, open_calls = Threads(), OpenCalls()
 fork.after_fork(threads.reset)
+fork.after_fork(open_calls.reset)

@@ -16,10 +16,11 @@ from agent_otel import semconv
 from agent_otel._internal.failures import error_type
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
-from agent_otel.core.execution_state import state_attributes
-from agent_otel.core.executions import executions
+from agent_otel.core.execution_state import Stage, state_attributes
+from agent_otel.core.executions import executions, new_call
 from agent_otel.core.fragments import FEWEST, LONGEST, round_counts
 from agent_otel.core.payload_cap import budget_of, of_process
+from agent_otel.core.threads import open_calls
 from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.execution_context import Run
-    from agent_otel.core.execution_state import ExecutionState
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.payload_cap import Budget
     from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
@@ -125,6 +126,7 @@ class ToolInvocation(Dispatch):
     follows: str | None = None  # the tool of the result that the call follows up
     handed: int | None = None
     invites: tuple[int, ...] | None = None  # of a page: hashes of the values that name the next one
+    asked: SeenCall | None = None  # the call of a response that this is
     is_deferred = False  # by the framework, in the function around which the span is open
     is_read_early = False  # the result, before its function returned it, while another's span was open
     is_refused = False
@@ -159,6 +161,9 @@ class ToolInvocation(Dispatch):
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
         name, arguments, agent, execution = call.name, call.arguments, call.agent, call.execution
+        if open_calls.has_asked and (asked := ask_for(call, out)) is not None:
+            self.asked, agent = asked, agent or asked.agent
+            call = call._replace(call_id=call.call_id or asked.id)
         if execution_context.explicit.get() is not None:
             agent = execution_context.agent_of(agent)
         self.call, self.out, self.awaits = call, out, awaits
@@ -175,10 +180,19 @@ class ToolInvocation(Dispatch):
         self.loop = execution_context.loop.get()
         self.tracing = within is not None
         #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
-        self.place = place = execution_context.resolve(execution, None if within is INVALID_SPAN else within)
-        self.run = execution_context.current_run()
-        if self.run is not None and execution_context.outermost.get() is None and self.run.key != place:
-            self.run = None  # a framework's call beside the loop
+        asked = self.asked
+        self.place = place = execution_context.resolve(
+            execution,
+            None if within is INVALID_SPAN else within,
+            None,
+            None if asked is None else lambda: asked.place,
+        )
+        run = execution_context.current_run()
+        if run is not None and execution_context.outermost.get() is None and run.key != place:
+            run = None  # a framework's call beside the loop
+        if run is None and asked is not None and asked.run is not None and asked.run.key == place:
+            run = asked.run
+        self.run = run
         self.execution = place if self.run is None else self.run.id
         if within is not None or self.execution is not None:
             self._begin(arguments)
@@ -194,12 +208,15 @@ class ToolInvocation(Dispatch):
         if self.place is not None:
             totals = None if self.run is None else self.run.totals
             self.state, self.repeated = executions.began(
-                self.place, self.name, self.args_hash, self.call.call_id, totals
+                self.place, self.name, self.args_hash, self.call.call_id, totals, self.asked
             )
-            around = current.get()
-            self.turn = self.state.turn if around is None else around.turn_inside
-            if around is None and not self.state.is_forced:
-                self.mark, self.owed_to = fragments.last_request.get(), self.state.owner
+            around, asked = current.get(), self.asked
+            if asked is not None:
+                self.turn, self.mark, self.owed_to = asked.turn, asked.mark, asked.owed_to
+            else:
+                self.turn = self.state.turn if around is None else around.turn_inside
+                if around is None and not self.state.is_forced:
+                    self.mark, self.owed_to = fragments.last_request.get(), self.state.owner
             self.is_sought = bool(self.owed_to) or self.call.call_id is None
             if self.state.followed:
                 self.followup, self.follows = fragments.follow_up(
@@ -333,6 +350,14 @@ class ToolInvocation(Dispatch):
         return self.known_budget
 
 
+def ask_for(call: ToolCall, out: Telemetry, around: ToolInvocation | None = None) -> SeenCall | None:
+    """Return the call of a response that a tool call is; with ``around``, without taking it."""
+    digest = "" if call.call_id is not None else digest_arguments(call.arguments, out.args_key).digest
+    run, outer = execution_context.outermost.get() or execution_context.loop.get(), around or current.get()
+    outer = None if outer is None or outer.finished else outer
+    return open_calls.claim(call.call_id, call.name, digest, run, outer, takes=around is None)
+
+
 def start_attributes(call: ToolInvocation) -> dict[str, Any]:
     """Return the span attributes that are known before the handler runs."""
     asked = call.call
@@ -351,7 +376,7 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.TOOL_FOLLOWUP] = call.followup
     if call.agent:
         attributes[semconv.AGENT_NAME] = call.agent
-    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp, call.state)
+    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp, call.state, call.run)
     if call.state is not None and (call.state.carries or call.state.context):
         attributes.update(state_attributes(call.state))
     return attributes
@@ -427,20 +452,13 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 
 def keep(call: ToolInvocation) -> None:
     """Keep the sizes, prints and span context of a result. The model boundary recognises the result by them."""
-    call_id = call.call.call_id
-    if call.produced is None:
-        if call_id is None and call.state is not None:
-            executions.without_result(call.state, call.name, call.args_hash or "")
-        return
-    if call.state is not None:
-        totals, goes_on = None if call.run is None else call.run.totals, not call.counted
-        seen = executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, goes_on=goes_on)
-    else:
-        seen = executions.produced_by_nobody(call.name, call.args_hash or "", call.produced.bytes, call_id)
-    if seen is None:
+    seen = _seen(call)
+    if seen is None or call.produced is None:
         return
     seen.handed = -1 if call.handed is None else call.handed
     seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, call.args_hash or "", call.follows
+    if call.asked is None and (call.call.call_id is None or call.state is None):
+        open_calls.add(seen)
     if call.prints is not None:
         seen.owed_to = call.owed_to
     if call.span is not None:
@@ -452,6 +470,21 @@ def keep(call: ToolInvocation) -> None:
         call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.call.arguments, call.invites, seen.fragment)
+
+
+def _seen(call: ToolInvocation) -> SeenCall | None:
+    """Return what is kept of a call that has ended; None where its execution is forgotten."""
+    call_id, asked = call.call.call_id, call.asked
+    if call.produced is None:
+        if asked is not None:
+            asked.stage = Stage.FAILED
+        elif call_id is None and call.state is not None:
+            open_calls.add(executions.without_result(call.state, call.name, call.args_hash or ""))
+        return None
+    if call.state is None:
+        return new_call(call.name, id=call_id, produced=call.produced.bytes)
+    totals, goes_on = None if call.run is None else call.run.totals, not call.counted
+    return executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, call=asked, goes_on=goes_on)
 
 
 def compare(before_bytes: int, after: Size, value: object, known: Collection[str] = ()) -> str | None:

@@ -34,10 +34,11 @@ from agent_otel.core.remedy_hooks import (
     skips_calls,
     take_turn,
 )
-from agent_otel.core.threads import opened, parent_of, threads
+from agent_otel.core.threads import open_calls, opened, parent_of, threads
 from agent_otel.core.tool_invocation import (
     Dispatch,
     ToolInvocation,
+    ask_for,
     denial_attributes,
     keep,
     record_metrics,
@@ -56,10 +57,11 @@ from agent_otel.telemetry.spans import put_on_any
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, Tracer
     from typing_extensions import Self
 
     from agent_otel.core.types import Denial, Invocation, LimitReached, Slot, ToolReader, ToolResult
+    from agent_otel.telemetry.spans import OpenSpan
 
 #: The module of the key that suppresses instrumentation.
 _SUPPRESSING = "opentelemetry.instrumentation.utils"
@@ -265,15 +267,21 @@ def open_span(
     span), where its attributes name this tool.
     """
     if record.span is None and record.out.tracer is not None and record.tracing:
-        current = held or parent_of(record.run, within or trace.get_current_span())
-        tracer, mode = record.out.tracer, record.out.settings.spans
-        record.span = spans.open_tool_span(
-            tracer, mode, record.name, start_attributes(record), record.start_ns, current, is_held=held is not None
-        )
-        if record.span is not None and current is INVALID_SPAN:
-            opened(record.run, record.span.span)
+        current = held or within or trace.get_current_span()
+        if current is INVALID_SPAN and record.run is not None:
+            with threads.lock:  # of parallel calls, one is the parent of the others
+                record.span = _open_span(record, record.out.tracer, parent_of(record.run, current))
+                if record.span is not None:
+                    opened(record.run, record.span.span)
+        else:
+            record.span = _open_span(record, record.out.tracer, current, is_held=held is not None)
     if record.span is not None and attach:
         record.span.attach()
+
+
+def _open_span(record: ToolInvocation, tracer: Tracer, parent: Span, *, is_held: bool = False) -> OpenSpan | None:
+    mode, attributes = record.out.settings.spans, start_attributes(record)
+    return spans.open_tool_span(tracer, mode, record.name, attributes, record.start_ns, parent, is_held=is_held)
 
 
 def leave_handler(record: ToolInvocation) -> None:
@@ -540,16 +548,16 @@ def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invo
 
 
 def _is_inside(reader: ToolReader, call: ToolCall, running_call: ToolInvocation) -> bool:
-    """Return true for a call that the body of a running tool makes, and that is no call of another agent.
+    """Return true for a call that the body of a running tool makes, and that no response there has asked for.
 
-    An agent that runs inside a tool is known by its name, or by its loop's requests, where its calls have no ids.
+    Of an agent inside a tool whose responses are not read, the calls have its name, or ids.
     """
     around = running_call.call
-    if loop.get() is not running_call.loop:
-        return False
     if around.is_agent or (call.call_id is None and call.agent is not None and call.agent != around.agent):
         return False
-    return call.call_id is None or (reader.station == PRODUCED and call.call_id in {around.call_id, around.name})
+    if call.call_id is not None:
+        return reader.station == PRODUCED and call.call_id in {around.call_id, around.name}
+    return not open_calls.has_asked or ask_for(call, running_call.out, running_call) is None
 
 
 def _plain_call(call: ToolCall | None) -> ToolCall | None:

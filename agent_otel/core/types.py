@@ -77,6 +77,22 @@ class ToolCall(NamedTuple):
     offloads_above: int = 0
 
 
+class AskedCall(NamedTuple):
+    """A call that a response asks for, or a piece of one; pieces of one ``place`` are one call.
+
+    ``arguments`` are an object or its JSON; those of pieces are joined. ``id`` is None where the provider gives none.
+    """
+
+    name: str
+    arguments: object = None
+    id: str | None = None
+    place: object = None
+
+
+#: A response after which the program sends the request again, with no call to run.
+PAUSED: Final = (AskedCall(""),)
+
+
 class ToolResult(NamedTuple):
     """A result as a framework hands it on.
 
@@ -311,21 +327,21 @@ class ModelReader(NamedTuple):
 
     ``request`` returns None when the call sends no model request. ``usage`` reads the tokens that the provider reports
     in a response, or in an item of a stream; ``adds_usage`` is true when each item has its own share. ``asks`` returns
-    true when a response, or an item of a stream, asks for a tool call, and None when it shows neither that nor an
-    answer. ``ends`` returns true for an answer's last item, where a consumer may leave. ``watch`` puts a visit around
-    the stream of a response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's
-    SDK; its request counts only when no SDK reported a request inside it. Where such a layer builds its request later,
+    the calls that a response, or an item of a stream, asks for: none for an answer, None where it shows neither.
+    ``ends`` returns true for an answer's last item, where a consumer may leave. ``watch`` puts a visit around the
+    stream of a response, if it is one, and returns the response. ``outermost`` marks a layer above the provider's SDK;
+    its request counts only when no SDK reported a request inside it. Where such a layer builds its request later,
     ``request`` returns a request without parts, and the adapter reports the parts through `handler.model_announced`.
     ``rewrite`` applies a function to the list of messages and puts the returned list in its place, as objects of the
     SDK. The function takes ``cached=False`` where the provider keeps no cache of these messages. ``answer_only``
     changes the request so that the model calls no tool and reads a text in its system message. ``hosted`` reads from a
     response, or an item of a stream, the calls of tools that the provider has run, with their results. ``passes`` is
-    true for an item with neither tokens nor such calls, and not for the last one where a stream ``opens_with_usage``.
+    true for an item with neither tokens nor calls, and not for the last one where a stream ``opens_with_usage``.
     """
 
     request: Callable[[Invocation], ModelRequest | None]
     usage: Callable[[Any], Usage | None] | None = None
-    asks: Callable[[Any], bool | None] | None = None
+    asks: Callable[[Any], Iterable[AskedCall] | None] | None = None
     watch: Callable[[Any, ResponseVisit], Any] | None = None
     ends: Callable[[Any], bool] | None = None
     outermost: bool = False

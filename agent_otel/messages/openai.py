@@ -525,8 +525,13 @@ def _hosted(items: Iterable[Any]) -> Iterator[tuple[RequestPart, RequestPart]]:
 
 
 def passes(item: Any) -> bool:
-    """Return true for a chunk or event of a stream with neither tokens nor a call that OpenAI has made."""
+    """Return true for a chunk or event of a stream with neither tokens nor a call."""
     known = attributes(item)
     if known.get("usage") is not None or "response" in known or "output" in known:
         return False
+    choices = known.get("choices")
+    if choices:
+        choice = attributes(choices[0]) if type(choices) is list else {}
+        delta = attributes(choice.get("delta"))
+        return not (choice.get("finish_reason") or delta.get("tool_calls") or delta.get("function_call"))
     return "type" not in known or plain_text(known["type"]) not in {_DONE, "error"}

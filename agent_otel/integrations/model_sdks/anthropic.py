@@ -138,8 +138,10 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 
 def _passes(item: Any) -> bool:
-    """Return true for an event with a piece of a block, which most are; those around them have all that is read."""
-    return text(attributes(item).get("type")) == "content_block_delta"
+    """Return true for an event with a piece of a text, which most are."""
+    known = attributes(item)
+    is_piece = text(known.get("type")) == "content_block_delta"
+    return is_piece and text(attributes(known.get("delta")).get("type")) != "input_json_delta"
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:

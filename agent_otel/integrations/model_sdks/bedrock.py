@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import (
     dictionaries,
-    field_at,
     fields,
     given,
     is_dict,
@@ -18,8 +17,7 @@ from agent_otel._internal.object_kinds import (
     reworded,
     text,
 )
-from agent_otel.core.answers import asks_for
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
+from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
@@ -140,20 +138,39 @@ def _in_text(message: dict[str, Any], names: dict[str | None, str | None]) -> di
     return {**message, "content": blocks}
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or a raw event of a stream, asks for a tool call of the program."""
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls of the program that a response, or a raw event of a stream, asks for."""
     known = fields(response)
     if "output" in known:
         blocks = dictionaries(fields(fields(known["output"]).get("message")).get("content"))
         asked = [fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse"))]
-        names = [text(call.get("name")) or "toolUse" for call in asked if "type" not in call]
-        return asks_for(names) or False
+        return [_call(call) for call in asked if "type" not in call]
     kind, payload = _raw(known)
     event = event_of(known)
-    if event is not None:
-        stop = event.get("messageStop")
-        return asks(event) if stop is None else text(fields(stop).get("stopReason")) == "tool_use"
-    return b"tool_use" in payload if kind == "messageStop" else None
+    if event is None and kind in _OF_CALLS and (kind != "contentBlockDelta" or b"toolUse" in payload):
+        event = {kind: json.loads(payload)}
+    if event is None:
+        return None
+    at = next((fields(event[name]) for name in _OF_CALLS if name in event), None)
+    if at is None:
+        return asks(event)
+    block = fields(fields(given(at.get("start"), at.get("delta"))).get("toolUse"))
+    if "messageStop" in event:
+        return None if text(at.get("stopReason")) == "tool_use" else []
+    return [_call(block, at.get("contentBlockIndex"))] if block and "type" not in block else None
+
+
+def _call(call: Mapping[str, Any], place: object = None) -> AskedCall:
+    return AskedCall(text(call.get("name")) or "", call.get("input"), text(call.get("toolUseId")), place)
+
+
+_OF_CALLS = ("contentBlockStart", "contentBlockDelta", "messageStop")
+
+
+def _passes(event: Any) -> bool:
+    """Return true for an event with a piece of a text."""
+    kind, payload = _raw(fields(event))
+    return kind == "contentBlockDelta" and b'"toolUse"' not in payload
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:
@@ -219,7 +236,7 @@ request = ModelReader(
     rewrite=_rewrite,
     answer_only=_answer_only,
     exchange=exchange,
-    passes=lambda event: text(field_at(event, "headers", ":event-type")) == "contentBlockDelta",  # a piece of a block
+    passes=_passes,
 )
 
 # The names of the tokens of the input, of the output, and of what the cache has read and written.

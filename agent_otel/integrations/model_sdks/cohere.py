@@ -10,8 +10,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import attributes, fields, is_named, is_text, listed, reworded, text
-from agent_otel.core.answers import asks_for
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import ChatFunction, is_forced
@@ -22,7 +21,7 @@ from agent_otel.integrations.wrap import watched
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 ENTRY = Integration(
     "cohere",
@@ -85,20 +84,22 @@ def _count(counts: Mapping[str, Any], name: str) -> int:
     return int(value) if type(value) is int or type(value) is float else 0
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or an event of a stream, asks for a tool call."""
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a response, or an event of a stream, asks for."""
     known = _item(response)
     kind = text(known.get("type"))
     if kind is None:
         calls = listed(fields(known.get("message")).get("tool_calls"))
-        return asks_for(map(_name, calls)) if calls else False if "message" in known else None
-    if kind == "tool-call-start":
-        return asks_for([_name(fields(fields(known.get("delta")).get("message")).get("tool_calls"))])
-    return False if kind == "content-delta" else None
+        return [_call(call, at) for at, call in enumerate(calls)] if "message" in known else None
+    if kind in {"tool-call-start", "tool-call-delta"}:
+        return [_call(fields(fields(known.get("delta")).get("message")).get("tool_calls"), known.get("index"))]
+    return [] if kind == "content-delta" else None
 
 
-def _name(call: Any) -> str:
-    return text(fields(fields(call).get("function")).get("name")) or "tool"
+def _call(call: Any, place: object) -> AskedCall:
+    known = fields(call)
+    function = fields(known.get("function"))
+    return AskedCall(text(function.get("name")) or "", function.get("arguments"), text(known.get("id")), place)
 
 
 def _item(value: Any) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.errors import attempt
 from agent_otel._internal.failures import context_of
 from agent_otel._internal.object_kinds import (
     dictionaries,
@@ -23,9 +24,9 @@ from agent_otel._internal.object_kinds import (
     text,
 )
 from agent_otel.core import handler
-from agent_otel.core.answers import asks_for
 from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.types import (
+    AskedCall,
     Exchange,
     Invocation,
     ModelReader,
@@ -50,7 +51,7 @@ from agent_otel.messages.gemini import parts, result_part
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 
 INTERACTIONS = Site(
@@ -143,19 +144,27 @@ def _answer_only(invocation: Invocation, note: str) -> None:
         body["toolConfig"] = {**fields(body.get("toolConfig")), "functionCallingConfig": {"mode": "NONE"}}
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or a part of a stream, asks for a tool call; unparsed text is searched only."""
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a response, or a part of a stream, asks for; unparsed text is parsed where it has some."""
     known = fields(response)
     body = known.get("body")
     if type(body) is str:
-        names = [call.group(1) or "tool" for call in _CALL.finditer(body)]
-        return asks_for(names) if names else False if '"candidates"' in body else None
+        known = (
+            fields(attempt(json.loads, body))
+            if _CALL.search(body)
+            else {"candidates": ()}
+            if '"candidates"' in body
+            else {}
+        )
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
     said = [part for content in contents for part in dictionaries(content.get("parts"))]
-    calls = [fields(part["functionCall"]) for part in said if "functionCall" in part]
-    return asks_for(text(call.get("name")) or "tool" for call in calls) or False
+    return [_asked(fields(part["functionCall"]), "args") for part in said if "functionCall" in part]
+
+
+def _asked(call: Mapping[str, Any], arguments: str) -> AskedCall:
+    return AskedCall(text(call.get("name")) or "tool", call.get(arguments), text(call.get("id")))
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -285,14 +294,14 @@ def _interaction(response: Any) -> Mapping[str, Any]:
     return fields(given(fields(response).get("interaction"), response))
 
 
-def _interaction_asks(response: Any) -> bool | None:
-    """Return whether an interaction asks for a tool call, or an event of a stream begins one."""
+def _interaction_asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that an interaction asks for, or that an event of a stream begins."""
     known = _interaction(response)
     if text(known.get("status")) is not None:
         calls = [step for step in map(fields, listed(known.get("steps"))) if text(step.get("type")) == "function_call"]
-        return asks_for(text(call.get("name")) or "tool" for call in calls) if calls else False
+        return [_asked(call, "arguments") for call in calls]
     step = fields(known.get("step"))
-    return asks_for([text(step.get("name")) or "tool"]) if text(step.get("type")) == "function_call" else None
+    return [_asked(step, "arguments")] if text(step.get("type")) == "function_call" else None
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:

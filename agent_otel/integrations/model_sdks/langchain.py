@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import attributes, fields, identity, is_empty, listed, text
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.answers import asks_for
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import PAUSED, AskedCall, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.hooks import Hook
@@ -130,9 +129,10 @@ def _usage(response: Any) -> Usage | None:
 
 
 def _passes(chunk: Any) -> bool:
-    """Return true for a chunk without tokens."""
+    """Return true for a chunk with neither tokens nor a piece of a call."""
     known = attributes(chunk)
-    return "generations" not in known and known.get("usage_metadata") is None
+    has_calls = "generations" in known or known.get("tool_call_chunks")
+    return not has_calls and known.get("usage_metadata") is None
 
 
 def _answer(response: Any) -> Mapping[str, Any]:
@@ -148,13 +148,13 @@ def _event_usage(event: Any) -> Usage | None:
     return read_usage(known.get("usage")) if text(known.get("event")) == _FINISHED else None
 
 
-def _event_asks(event: Any) -> bool | None:
-    """Return whether an event asks for a tool call; the last one of a message decides where none before it has."""
+def _event_asks(event: Any) -> Sequence[AskedCall] | None:
+    """Return the call that an event asks for; the last one of a message decides where none before it has."""
     known = fields(event)
     block = fields(known.get("content"))
     if text(known.get("event")) == "content-block-finish" and text(block.get("type")) in _CALLS:
-        return asks_for([text(block.get("name"))])
-    return False if _event_ends(event) else None
+        return [_call(block)]
+    return () if _event_ends(event) else None
 
 
 def _event_ends(event: Any) -> bool:
@@ -162,18 +162,22 @@ def _event_ends(event: Any) -> bool:
 
 
 _FINISHED = "message-finish"
-_ASKED = ("tool_calls", "tool_call_chunks", "invalid_tool_calls")
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a result, or a chunk of a stream, asks for a tool call, or to go on after a pause."""
+def _call(call: Any) -> AskedCall:
+    known = fields(call)
+    return AskedCall(text(known.get("name")) or "", known.get("args"), text(known.get("id")), known.get("index"))
+
+
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a result, or a chunk of a stream, asks for, or that it is paused."""
     known = _answer(response)
     if "tool_calls" not in known:
         return None
     if text(fields(known.get("response_metadata")).get("stop_reason")) == "pause_turn":
-        return True
-    calls = [call for key in _ASKED for call in listed(known.get(key))]
-    return asks_for(text(fields(call).get("name")) for call in calls) if calls else False
+        return PAUSED
+    keys = ("tool_call_chunks",) if listed(known.get("tool_call_chunks")) else ("tool_calls", "invalid_tool_calls")
+    return [_call(call) for key in keys for call in listed(known.get(key))]
 
 
 generated = ModelReader(_generated, _usage, _asks, outermost=True)

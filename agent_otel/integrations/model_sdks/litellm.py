@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core import handler
-from agent_otel.core.answers import asks_for
 from agent_otel.core.types import (
+    AskedCall,
     Exchange,
     Invocation,
     ModelReader,
@@ -38,7 +38,7 @@ from agent_otel.integrations.wrap import MeasuredStream, OtherItems
 from agent_otel.messages.fields import is_continued, without
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from agent_otel.core.usage import Usage
 
@@ -141,19 +141,20 @@ def _stream(response: Any) -> Any:
     return response if is_named(response, "CustomStreamWrapper", "MeasuredStream") else None
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or a chunk of a stream, asks for a tool call; a chunk's fields are no attributes."""
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a response, or a chunk of a stream, asks for; a chunk has no attributes for its fields."""
     if not is_named(response, "ModelResponseStream"):
         return asks(response)
     deltas = [choice.delta for choice in response.choices]
     calls = [call for delta in deltas for call in getattr(delta, "tool_calls", None) or ()]
-    return asks_for(call.function.name for call in calls) if calls else False if deltas else None
+    asked = [AskedCall(call.function.name or "", call.function.arguments, call.id, call.index) for call in calls]
+    return asked if deltas else None
 
 
 def _passes(chunk: Any) -> bool:
-    """Return true for a chunk without tokens, which are an undeclared field of it."""
+    """Return true for a chunk with neither calls nor tokens, which are an undeclared field of it."""
     extra = getattr(chunk, "__pydantic_extra__", None)
-    return type(extra) is dict and "usage" not in extra and "usage" not in attributes(chunk)
+    return type(extra) is dict and "usage" not in extra and "usage" not in attributes(chunk) and not _asks(chunk)
 
 
 def _watch(response: Any, visit: ResponseVisit) -> Any:

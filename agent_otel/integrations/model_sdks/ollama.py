@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text, listed, text
-from agent_otel.core.answers import asks_for
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
+from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import BY_NAME, BodyArgument, with_system
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -19,7 +18,7 @@ from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 ENTRY = Integration(
     "ollama",
@@ -90,13 +89,13 @@ def _answer_only(invocation: Invocation, note: str) -> None:
     body.pop("tools", None)  # the protocol has no choice of tools, and takes calls in a history without them
 
 
-def _asks(response: Any) -> bool | None:
-    """Return whether a response, or a part of a stream, asks for a tool call."""
+def _asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a response, or a part of a stream, asks for."""
     known = fields(response)
     if "message" not in known:
         return None
     calls = [fields(fields(call).get("function")) for call in listed(fields(known["message"]).get("tool_calls"))]
-    return asks_for(text(call.get("name")) or "tool" for call in calls) or False
+    return [AskedCall(text(call.get("name")) or "tool", call.get("arguments")) for call in calls]
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:

@@ -22,8 +22,7 @@ from agent_otel._internal.object_kinds import (
     reworded,
     text,
 )
-from agent_otel.core.answers import asks_for
-from agent_otel.core.types import Exchange, Invocation, ResponseVisit
+from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.registry.entries import Candidate
@@ -64,38 +63,56 @@ def usage(response: Any) -> Usage | None:
     return None if counts is None else read_usage(counts)
 
 
-def asks(response: Any) -> bool | None:
-    """Return whether a response, or a chunk or event of a stream, asks for a tool call, or to go on after a pause."""
+def asks(response: Any) -> Sequence[AskedCall] | None:
+    """Return the calls that a response, or a chunk or event of a stream, asks for, or that it is paused."""
     known = fields(response)
     if "choices" in known:
         choices = [fields(choice) for choice in listed(known["choices"])]
         messages = [fields(given(choice.get("message"), choice.get("delta"))) for choice in choices]
-        if not messages:
-            return None
-        names = [name for message in messages for name in _names(message)]
-        return asks_for(names) if names else False
+        return [call for message in messages for call in _calls(message)] if messages else None
     if "output" in known:
-        items = [(text(item.get("type")), text(item.get("name"))) for item in map(fields, listed(known["output"]))]
-        asked = [name or kind for kind, name in items if kind in _ASKING]
-        return asks_for(asked) if asked else False if any(kind == "message" for kind, _ in items) else None
-    return asks(known.get("response")) if text(known.get("type")) in ENDED else _message_asks(known)
+        items = [fields(item) for item in listed(known["output"])]
+        asked = [call for item in items for call in _item_calls(item)]
+        return asked or ([] if any(text(item.get("type")) == "message" for item in items) else None)
+    kind = text(known.get("type"))
+    if kind == "response.output_item.done":
+        return [*_item_calls(fields(known.get("item")))] or None
+    return asks(known.get("response")) if kind in ENDED else _message_asks(known)
 
 
-def _message_asks(known: Mapping[str, Any]) -> bool | None:
-    """Return the same for a message of Anthropic's, or an event of its stream."""
-    if "pause_turn" in (text(known.get("stop_reason")), text(fields(known.get("delta")).get("stop_reason"))):
-        return True
-    blocks = [fields(block) for block in (*listed(known.get("content")), known.get("content_block"))]
-    asked = [text(block.get("name")) or "tool_use" for block in blocks if text(block.get("type")) == "tool_use"]
-    return asks_for(asked) if asked else False if any(text(block.get("type")) == "text" for block in blocks) else None
-
-
-def _names(message: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield the names of calls; a field without any may be None, empty, or an SDK's object for what is not set."""
+def _calls(message: Mapping[str, Any]) -> Iterator[AskedCall]:
+    """Yield calls; a field without any may be None, empty, or an SDK's object for what is not set."""
     older = fields(message.get("function_call"))
-    for call in (*listed(message.get("tool_calls")), *([{"function": older}] if older else [])):
+    for call in (*listed(message.get("tool_calls")), *([{"function": older, "index": -1}] if older else [])):
         asked = fields(call)
-        yield text((fields(asked.get("function")) or fields(asked.get("custom"))).get("name"))
+        function = fields(asked.get("function")) or fields(asked.get("custom"))
+        arguments = given(function.get("arguments"), function.get("input"))
+        yield AskedCall(text(function.get("name")) or "", arguments, text(asked.get("id")), asked.get("index"))
+
+
+def _item_calls(item: Mapping[str, Any]) -> Iterator[AskedCall]:
+    """Yield the call of an item of a response; an event of a stream and the last one have the same item."""
+    kind = text(item.get("type"))
+    if kind in _ASKING:
+        call_id = text(given(item.get("call_id"), item.get("id")))
+        arguments = next((item[name] for name in ("arguments", "input", "action", "operation") if name in item), None)
+        yield AskedCall(text(item.get("name")) or kind.removesuffix("_call"), arguments, call_id, call_id)
+
+
+def _message_asks(known: Mapping[str, Any]) -> Sequence[AskedCall] | None:
+    """Return the same for a message of Anthropic's, or an event of its stream."""
+    delta = fields(known.get("delta"))
+    if "pause_turn" in (text(known.get("stop_reason")), text(delta.get("stop_reason"))):
+        return PAUSED
+    if delta and text(delta.get("type")) == "input_json_delta":
+        return [AskedCall("", delta.get("partial_json"), None, known.get("index"))]
+    blocks = [fields(block) for block in (*listed(known.get("content")), known.get("content_block"))]
+    asked = [
+        AskedCall(text(block.get("name")) or "tool_use", block.get("input"), text(block.get("id")), known.get("index"))
+        for block in blocks
+        if text(block.get("type")) == "tool_use"
+    ]
+    return asked or ([] if any(text(block.get("type")) == "text" for block in blocks) else None)
 
 
 def ends(item: Any) -> bool:

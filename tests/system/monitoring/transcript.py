@@ -15,6 +15,7 @@ from agent_otel import semconv
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import (
     HANDED_BACK,
+    AskedCall,
     Invocation,
     ModelReader,
     ModelRequest,
@@ -41,7 +42,9 @@ _REFUSING = ToolReader(
     lambda text: ToolResult(text, error_type=semconv.TOOL_ERROR, raised=True, is_refused=True),
 )
 _MODEL = ModelReader(
-    lambda invocation: invocation.args[0], lambda response: response["usage"], lambda response: bool(response["asks"])
+    lambda invocation: invocation.args[0],
+    lambda response: response["usage"],
+    lambda response: [AskedCall("tool")] if response["asks"] else [],
 )
 _TOOLS = [{"name": f"tool_{number}", "description": "Does something. " * 12} for number in range(8)]
 

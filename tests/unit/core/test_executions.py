@@ -7,7 +7,8 @@ from array import array
 from typing import TYPE_CHECKING
 
 from agent_otel.core.execution_state import SeenParts
-from agent_otel.core.executions import Executions
+from agent_otel.core.executions import Executions, new_call
+from agent_otel.core.threads import OpenCalls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,17 +157,18 @@ def test_an_id_that_a_model_numbers_anew_is_another_call() -> None:
 
 
 def test_calls_without_an_execution_are_found_by_ids_that_are_theirs_alone() -> None:
-    ledger = Executions()
-    noted = ledger.produced_by_nobody("search", "", 300, "call_a")
-    assert noted is not None
-    assert noted is ledger.answered(None, "call_a")
+    ledger, calls = Executions(), OpenCalls()
+    noted = new_call("search", id="call_a")
+    calls.add(noted)
+    assert noted is calls.of_result(None, "call_a")
     ledger.began("run", "search", "a", "call_b")
-    assert noted is ledger.answered(ledger.known("run"), "call_a")
-    ledger.produced_by_nobody("search", "", 300, "call_a")
-    assert None is ledger.answered(None, "call_a"), "two runs have the same id"
-    for number in range(5_000):
-        ledger.produced_by_nobody("search", "", 1, str(number))
-    assert None is ledger.answered(None, "0")
+    assert noted is calls.of_result(ledger.known("run"), "call_a")
+    calls.add(new_call("search", id="call_a"))
+    assert None is calls.of_result(None, "call_a"), "two runs have the same id"
+    for number in range(10_000):
+        calls.add(new_call("search", id=str(number)))
+    assert None is calls.of_result(None, "0")
+    assert 8_192 == len(calls)
 
 
 def test_whose_an_id_is() -> None:

@@ -1,0 +1,260 @@
+"""Calls that responses ask for: a tool call takes one over, and has its thread, turn, run, agent and id."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
+from tests.unit.core.test_delivery import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from agent_otel.testing.servers.openai import Reply
+    from tests.forks import Forks
+
+Json = dict[str, Any]
+CALL_ID = "gen_ai.tool.call.id"
+
+BEGIN = """
+import asyncio, contextvars, json
+from concurrent.futures import ThreadPoolExecutor
+import openai
+
+client = openai.OpenAI(base_url="http://localhost", api_key="scripted", max_retries=0)
+client.chat.completions, client.responses  # loads what they need
+tools = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
+pool = ThreadPoolExecutor(4)
+
+@agent_otel.tool
+def search(query: str = "") -> str:
+    return text_of(query)
+
+def text_of(query, lines=200):
+    return "".join(f"row {n} about {query} of all the lamps\\n" for n in range(lines))
+
+def ask(history, *calls, **more):
+    # The server calls what the last message lists.
+    answer = client.chat.completions.create(model=json.dumps(calls), messages=history, tools=tools, **more)
+    if more.get("stream"):
+        return answer
+    message = answer.choices[0].message
+    history.append(message.model_dump(exclude_none=True))
+    return message.tool_calls or []
+
+def result(history, call, text):
+    history.append({"role": "tool", "tool_call_id": call.id, "content": text})
+
+def user(text):
+    return {"role": "user", "content": text}
+
+def perform(call):
+    return search(**json.loads(call.function.arguments))
+"""
+
+
+@pytest.fixture
+def told(forks: Forks) -> Callable[..., Json]:
+    """Return a function from a program to what it emitted; the model asks for the calls that its name lists."""
+
+    def run(body: str, **env: str) -> Json:
+        import json
+
+        def decide(request: Json) -> Reply:
+            return [ToolCall(*call) for call in json.loads(request["model"])] or "done"
+
+        with OpenAIServer(decide) as server:
+            report: Json = forks.measure("openai-agents", BEGIN, f"client.base_url = {server.base_url!r}\n{body}", env)
+        assert report["errors"] == {}
+        return report
+
+    return run
+
+
+def calls_of(report: Json) -> list[Json]:
+    """Return the attributes of the spans of tool calls, with the number of their trace, in the order of their ids."""
+    spans = [span for span in report["spans"] if span["name"].startswith("execute_tool")]
+    traces = list(dict.fromkeys(span["trace"] for span in spans))
+    found = [{**span["attributes"], "trace": traces.index(span["trace"])} for span in spans]
+    return sorted(found, key=lambda each: str(each.get(CALL_ID)))
+
+
+#: Ways to run the tools of a response that leave its context.
+ELSEWHERE = {
+    "pool": "texts = [pool.submit(perform, call).result() for call in calls]",
+    "pool, all at once": "texts = list(pool.map(perform, calls))",
+    "task": "texts = [contextvars.Context().run(perform, call) for call in calls]",
+    "to_thread": """
+async def both():
+    return await asyncio.gather(*(asyncio.to_thread(contextvars.Context().run, perform, call) for call in calls))
+texts = asyncio.run(both())""",
+}
+
+
+@pytest.mark.parametrize("way", ELSEWHERE)
+def test_tools_that_run_elsewhere_are_in_the_trace_of_their_loop(told: Callable[..., Json], way: str) -> None:
+    steps = ELSEWHERE[way].replace("\n", "\n    ")
+    report = told(
+        f"""
+history = [user("Which lamp sells best?")]
+for turn in range(2):
+    calls = ask(history, *(("call_%d_%d" % (turn, n), "search", {{"query": f"lamp {{n}}"}}) for n in range(2)))
+    {steps}
+    for call, text in zip(calls, texts):
+        result(history, call, text[:1000])
+ask(history)
+"""
+    )
+    found = calls_of(report)
+    assert [each[CALL_ID] for each in found] == ["call_0_0", "call_0_1", "call_1_0", "call_1_1"]
+    assert [each["agent_otel.conversation.turn"] for each in found] == [1, 1, 2, 2]
+    assert {each["trace"] for each in found} == {0}
+    assert len({each["gen_ai.conversation.id"] for each in found}) == 1
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 4}
+    assert counted(report, "tool.result.delivered") == {"search": 4_000}
+    assert counted(report, "model.history.lost") == {}
+
+
+def test_the_ids_of_conversations_may_be_equal(told: Callable[..., Json]) -> None:
+    """Two conversations at a time; each numbers its calls from 0, and each request comes in a new context."""
+    report = told(
+        """
+histories = [[user(f"Which lamp sells best in {town}?")] for town in ("Berlin", "Bonn")]
+for turn in range(2):
+    asked = [
+        contextvars.Context().run(ask, history, (f"functions.search:{turn}", "search", {"query": f"{at} {turn}"}))
+        for at, history in enumerate(histories)
+    ]
+    for at in (1, 0):
+        text = contextvars.Context().run(perform, asked[at][0])
+        result(histories[at], asked[at][0], text[: 1000 if at else None])
+for history in histories:
+    contextvars.Context().run(ask, history)
+"""
+    )
+    found = calls_of(report)
+    assert [each[CALL_ID] for each in found] == ["functions.search:0"] * 2 + ["functions.search:1"] * 2
+    assert sorted(each["trace"] for each in found) == [0, 0, 1, 1]
+    whole = len("".join(f"row {n} about 0 0 of all the lamps\n" for n in range(200)))
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 2}
+    assert counted(report, "tool.result.delivered") == {"search": 2 * whole + 2_000}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
+def test_equal_calls_of_one_response_are_told_apart(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+numbers = iter((400, 20))
+def text_of(query):
+    return "".join(f"row {n} of all the lamps\\n" for n in range(next(numbers)))
+history = [user("Which lamp sells best?")]
+calls = ask(history, ("call_0", "search", {"query": "a"}), ("call_1", "search", {"query": "a"}))
+for call in calls:
+    result(history, call, pool.submit(perform, call).result())
+ask(history)
+"""
+    )
+    assert [each[CALL_ID] for each in calls_of(report)] == ["call_0", "call_1"]
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "tool.repeats") == {"search": 1}
+
+
+def test_a_call_by_a_tool_s_own_code_is_inside_it(told: Callable[..., Json]) -> None:
+    """Also where a response has asked for an equal call; a call that a request inside has asked for is not."""
+    report = told(
+        """
+@agent_otel.tool
+def describe(query: str) -> str:
+    search(query="a")
+    inner = [user("Look for b.")]
+    (call,) = ask(inner, ("call_9", "search", {"query": "b"}))
+    result(inner, call, perform(call))
+    ask(inner)
+    return text_of("it")
+
+history = [user("Which lamp sells best?")]
+calls = ask(history, ("call_0", "describe", {"query": "x"}), ("call_1", "search", {"query": "a"}))
+result(history, calls[0], describe(**json.loads(calls[0].function.arguments)))
+result(history, calls[1], perform(calls[1]))
+ask(history)
+"""
+    )
+    found = calls_of(report)
+    assert [(each[CALL_ID], each["gen_ai.tool.name"]) for each in found] == [
+        ("call_0", "describe"),
+        ("call_1", "search"),
+        ("call_9", "search"),
+    ]
+    assert {each["trace"] for each in found} == {0}
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "model.history.lost") == {}
+
+
+def test_a_further_attempt_is_the_same_call(told: Callable[..., Json]) -> None:
+    report = told(
+        """
+attempts = iter((ValueError("no lamps"), "whole"))
+def text_of(query):
+    if isinstance(error := next(attempts), Exception):
+        raise error
+    return "three lamps are found in the stores\\n" * 100
+history = [user("Which lamp sells best?")]
+ask(history[:], ("call_0", "search", {"query": "a"}))  # sent again: nobody has run this call
+(call,) = ask(history, ("call_1", "search", {"query": "a"}))
+try:
+    perform(call)
+except ValueError:
+    result(history, call, perform(call)[:1000])
+ask(history)
+"""
+    )
+    assert [each[CALL_ID] for each in calls_of(report)] == ["call_1", "call_1"]
+    assert counted(report, "tool.repeats") == {}
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 1}
+
+
+#: What a model may ask for and tools may return: the calls' ids, and the text that the request has.
+BAD = {
+    "an invented tool": ('[("call_0", "invented", {})]', "'There is no such tool.'", {}),
+    "an id that is the name": ('[("search", "search", {"query": "a"})]', "perform(call)", {"search": 6_490}),
+    "nothing": ('[("call_0", "search", {"query": "a"})]', "''", {}),
+    "arguments that are no JSON": ('[("call_0", "search", "{")]', "search('a')", {"search": 6_490}),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_calls_that_are_not_as_they_should_be(told: Callable[..., Json], kind: str) -> None:
+    calls, text, delivered = BAD[kind]
+    report = told(
+        f"""
+history = [user("Which lamp sells best?")]
+for call in ask(history, *{calls}):
+    result(history, call, {text})
+ask(history)
+"""
+    )
+    assert counted(report, "tool.results.truncated") == {}
+    assert counted(report, "model.history.lost") == {}
+    assert counted(report, "tool.results.unmatched") == {}
+    if delivered:
+        assert counted(report, "tool.result.delivered") == delivered
+
+
+def test_the_calls_of_a_stream_are_known_at_its_end(told: Callable[..., Json]) -> None:
+    """Read to its end, left at its last chunk, and abandoned after the calls."""
+    report = told(
+        """
+def streamed(history, stop, *calls):
+    for chunk in ask(history, *calls, stream=True):
+        if stop(chunk):
+            break
+stops = [lambda chunk: False, lambda chunk: chunk.choices and chunk.choices[0].finish_reason]
+for at, stop in enumerate(stops):
+    history = [user(f"Which lamp sells best {at}?")]
+    contextvars.Context().run(streamed, history, stop, (f"call_{at}", "search", {"query": f"lamp {at}"}))
+    pool.submit(search, query=f"lamp {at}").result()
+"""
+    )
+    assert [each.get(CALL_ID) for each in calls_of(report)] == ["call_0", "call_1"]
