@@ -13,8 +13,6 @@ import inspect
 import os
 import sys
 import threading
-import time
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
@@ -24,8 +22,6 @@ from agent_otel._internal import errors, fork
 from agent_otel.semconv.types import HISTOGRAM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from opentelemetry.metrics import MeterProvider
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.trace import TracerProvider
@@ -113,7 +109,7 @@ def _build_tracer_provider(exporters: list[Any]) -> TracerProvider:
         if isinstance(exporter, ConsoleSpanExporter):
             owned.add_span_processor(SimpleSpanProcessor(exporter))
         else:
-            owned.add_span_processor(BatchSpanProcessor(paced(exporter, PacedList), schedule_delay_millis=delay))
+            owned.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=delay))
     _built.append(owned)
     trace.set_tracer_provider(owned)
     return owned
@@ -126,8 +122,7 @@ def _build_meter_provider(exporters: list[Any]) -> MeterProvider:
 
     interval = None if os.environ.get("OTEL_METRIC_EXPORT_INTERVAL") else _EXPORT_INTERVAL_MILLIS
     readers = [
-        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(paced(made, paced_points), interval)
-        for made in exporters
+        made if isinstance(made, MetricReader) else PeriodicExportingMetricReader(made, interval) for made in exporters
     ]
     owned = SDKProvider(metric_readers=readers, resource=_resource(), views=_views(), shutdown_on_exit=False)
     _built.append(owned)
@@ -274,58 +269,6 @@ def _say_unusable(signal: str, name: str, error: Exception) -> None:
         f"The OTEL_* variables ask for a {signal.lower()} exporter that cannot be made, {name!r}; nothing is pushed "
         f"through it: {errors.described(error)}",
     )
-
-
-#: Processor seconds that an exporter computes before it pauses.
-_TURN_SECONDS = 0.0005
-#: A pause: long enough for a waiting thread to wake up, so that it gets the interpreter.
-_PAUSE_SECONDS = 0.00005
-
-# Pauses of an exporter's thread while it encodes a batch, so that the program's threads get the interpreter. An
-# exporter of OpenTelemetry encodes a batch in Python: 512 spans take 50 ms. A thread that computes keeps the
-# interpreter for up to 5 ms (`sys.getswitchinterval`) each time that another thread asks for it, and a tool call asks
-# several times. An exporter that pauses gives the interpreter up at once.
-
-
-class PacedList(list[Any]):
-    """A list that lets other threads run while its items are iterated over."""
-
-    def __iter__(self) -> Iterator[Any]:
-        """Yield the items, and pause between two of them where the turn is over."""
-        began = time.thread_time()
-        for item in super().__iter__():
-            yield item
-            if time.thread_time() - began > _TURN_SECONDS:
-                time.sleep(_PAUSE_SECONDS)
-                began = time.thread_time()
-
-
-def paced(exporter: Any, batches: Callable[[Any], Any]) -> Any:
-    """Make an exporter pause between the items of a batch, by `PacedList` or `paced_points`."""
-    export = exporter.export
-
-    @functools.wraps(export)
-    def export_paced(batch: Any, *args: Any, **kwargs: Any) -> Any:
-        return export(batches(batch), *args, **kwargs)
-
-    exporter.export = export_paced
-    return exporter
-
-
-def paced_points(batch: Any) -> Any:
-    """Return a copy of ``MetricsData`` with data points in lists that pause."""
-
-    def scope(one: Any) -> Any:
-        metrics = [
-            replace(metric, data=replace(metric.data, data_points=PacedList(metric.data.data_points)))
-            for metric in one.metrics
-        ]
-        return replace(one, metrics=metrics)
-
-    resources = [
-        replace(resource, scope_metrics=list(map(scope, resource.scope_metrics))) for resource in batch.resource_metrics
-    ]
-    return replace(batch, resource_metrics=resources)
 
 
 # Reset of owned providers in a forked child, to which the SDK leaves its parent's counts and connections. The SDK has

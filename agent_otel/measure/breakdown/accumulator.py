@@ -18,12 +18,12 @@ from agent_otel.measure.breakdown.tool_results import (
     RESULTS,
     TELLING,
     Results,
-    beginning_of,
     call_of,
     may_be_call,
     name_of,
     says_outcome,
 )
+from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -446,7 +446,7 @@ class Tally:
             self.values(Spot(place, scope), (value,))
             scope.bytes = self.size - before
             if not scope.head and scope.bytes >= _LONG:
-                scope.head = beginning_of(value)
+                scope.head = preview(value, HEAD)
             self.results.add(scope)
 
 

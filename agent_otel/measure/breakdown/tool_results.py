@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.measure.breakdown.json_reader import unescaped
-from agent_otel.measure.breakdown.paths import HEAD, OTHER, SHORTEST, largest
+from agent_otel.measure.breakdown.paths import OTHER, SHORTEST, largest
 from agent_otel.measure.preview import clean
 from agent_otel.messages.fields import CALL_IDS
 
@@ -201,30 +200,6 @@ def _say_the_same(text: Scope, whole: Scope) -> bool:
 def _comparable(beginning: str) -> str:
     """Without blanks, which serialisers put in different places, and numbers, of which only the length is known."""
     return _NUMBER.sub("0", "".join(beginning.split()))
-
-
-def beginning_of(value: Any, room: int = HEAD) -> str:
-    """Return the first characters of a value as compact JSON with its numbers as 0."""
-    kind = type(value)
-    if room <= 0:
-        return ""
-    if kind is str:
-        return encode_basestring(value[:room])
-    if kind is dict:
-        pairs = (f"{beginning_of(key, room)}:{beginning_of(member, room - 1)}" for key, member in value.items())
-        return "{" + _first(pairs, room) + "}"
-    if kind is list or kind is tuple:
-        return "[" + _first((beginning_of(member, room - 1) for member in value), room) + "]"
-    return {None: "null", True: "true", False: "false"}[value] if value is None or kind is bool else "0"
-
-
-def _first(parts: Iterable[str], room: int) -> str:
-    found = ""
-    for part in parts:
-        found += f",{part}" if found else part
-        if len(found) >= room:
-            break
-    return found
 
 
 def _bytes(scope: Scope) -> int:
