@@ -19,7 +19,7 @@ TITLES = {
     "tool_result": "one tool result (LangGraph's `ToolNode`, a recorded span)",
     "model_request": "one model request (OpenAI's SDK, 8 messages, 3 results)",
     "payload": "one payload (a checkpoint of LangGraph)",
-    "interpreter_start": "one interpreter start with the switch on",
+    "claim_checked_result": "one claim-checked result (the same call with 200 KB, a store in memory)",
 }
 
 
@@ -46,16 +46,11 @@ class Flow:
 
 def trace(name: str) -> Flow:
     """Run a flow in an interpreter of its own."""
-    environment = environments.environment("langchain")
+    env = {"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"}
+    if name == "claim_checked_result":
+        env["AGENT_OTEL_CLAIM_CHECK"] = "memory:"
     with OpenAIServer(lambda _: "done") as server:
-        done = environment.run(
-            PROGRAM,
-            name,
-            server.base_url,
-            env={"AGENT_OTEL": "1", "LANGSMITH_TRACING": "false"},
-            options=("-S",) if name == "interpreter_start" else (),
-            check=True,
-        )
+        done = environments.environment("langchain").run(PROGRAM, name, server.base_url, env=env, check=True)
     return Flow(tuple((file, function) for file, function in json.loads(done.stdout.splitlines()[-1])))
 
 

@@ -43,7 +43,7 @@ def traced(run: Callable[[], object]) -> list[tuple[str, str]]:
     return calls
 
 
-def tool_result(_: str) -> Callable[[], object]:
+def tool_result(_: str, characters: int = 1_000) -> Callable[[], object]:
     """One call of a tool in LangGraph's ``ToolNode``: both stages, a recorded span, an execution."""
     _leave_runs_alone()
     from langchain_core.messages import AIMessage
@@ -54,7 +54,7 @@ def tool_result(_: str) -> Callable[[], object]:
     @tool
     def lookup(key: str) -> str:
         """Look a record up."""
-        return f"{key}: " + "ß" * 1000
+        return f"{key}: " + "ß" * characters
 
     graph = StateGraph(MessagesState)
     graph.add_node("tools", ToolNode([lookup]))
@@ -118,26 +118,21 @@ def payload(_: str) -> Callable[[], object]:
     return run
 
 
-def interpreter_start(_: str) -> Callable[[], object]:
-    """Run the ``.pth`` files of the environment; this interpreter has started without them."""
-    import site
-
-    return site.main
+def claim_checked_result(base_url: str) -> Callable[[], object]:
+    """One such call with a result that goes into the store."""
+    return tool_result(base_url, 100_000)
 
 
-FLOWS = {
+FLOWS: dict[str, Callable[[str], Callable[[], object]]] = {
     "tool_result": tool_result,
     "model_request": model_request,
     "payload": payload,
-    "interpreter_start": interpreter_start,
+    "claim_checked_result": claim_checked_result,
 }
 
 
 def main(flow: str, base_url: str) -> None:
     """Print the calls of the package that a flow makes."""
-    if flow == "interpreter_start":
-        print(json.dumps(traced(interpreter_start(base_url))))
-        return
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
 

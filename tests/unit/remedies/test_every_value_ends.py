@@ -1,4 +1,4 @@
-"""Every value ends at every door, with any remedy on, for a bounded number of bytecodes of the caller's thread."""
+"""Every value ends at every door, with any remedy on, for a bounded number of lines of the caller's thread."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-#: Bytecodes of the caller's thread that one value may cost: 50 ms at 6 ns each.
-MOST: int = 8_000_000
+#: Lines of the package in the caller's thread that one value may cost: 50 ms at 40 ns each.
+MOST: int = 1_250_000
 CEILING = {"AGENT_OTEL_RESULT_CEILING_BYTES": "64KiB"}
-MEMORY = {"AGENT_OTEL_CLAIM_CHECK": "memory:"}
 CAPTURE = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
 LIMITS = {"AGENT_OTEL_MAX_RESULT_BYTES": "100GiB", "AGENT_OTEL_MAX_RESULT_TOKENS": "10000000"}
 
@@ -29,19 +28,18 @@ UNSIZED = {
 
 
 @pytest.mark.timeout(1_800)
-@pytest.mark.parametrize("remedies", ["ceiling", "memory", "file", "capture", "limits", "all"])
+@pytest.mark.parametrize("remedies", ["ceiling", "file", "capture", "limits", "all"])
 def test_every_value_ends_at_every_door(remedies: str, tmp_path: Path) -> None:
     tmp_path.chmod(0o700)
     file = {"AGENT_OTEL_CLAIM_CHECK": tmp_path.as_uri(), "AGENT_OTEL_CLAIM_CHECK_KEY": "k" * 32}
     chosen = {
         "ceiling": CEILING,
-        "memory": MEMORY,
         "file": file,
         "capture": CAPTURE,
         "limits": LIMITS,
         "all": {**CEILING, **file, **CAPTURE, **LIMITS, "AGENT_OTEL_ANSWER_RETRIES": "1"},
     }[remedies]
-    counts = remedies in ("ceiling", "all")  # to count takes a minute
+    counts = remedies in ("ceiling", "all")  # to count takes ten times as long
     done = subprocess.run(
         [sys.executable, "-m", "tests.unit.remedies.values_program", *(() if counts else ("--times",))],
         env={"PATH": os.environ["PATH"], "AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "otel", **chosen},

@@ -1,7 +1,7 @@
 """Passes every value of a list through every door, and prints the cost for the caller's thread as JSON.
 
 Run it as ``python -m tests.unit.remedies.values_program [--times]`` with the remedies in the environment. A cost is the
-number of bytecodes that the package executed in the caller's thread, or with ``--times`` milliseconds of this thread.
+number of lines that the package executed in the caller's thread, or with ``--times`` milliseconds of this thread.
 """
 
 from __future__ import annotations
@@ -215,17 +215,15 @@ def part() -> Any:
 DOORS = {"result": result, "summary": summary, "argument": argument, "payload": payload, "part": part}
 
 
-def bytecodes(function: Callable[[], Any]) -> tuple[int, Any]:
-    """Call a function. Return the number of the package's bytecodes that this thread executed, and the result."""
+def lines(function: Callable[[], Any]) -> tuple[int, Any]:
+    """Call a function. Return the number of the package's lines that this thread executed, and the result."""
     count = 0
 
     def trace(frame: types.FrameType, event: str, _: Any) -> Any:
         nonlocal count
-        if event == "call":
-            if "agent_otel" not in frame.f_code.co_filename:
-                return None
-            frame.f_trace_opcodes, frame.f_trace_lines = True, False
-        count += event == "opcode"
+        if event == "call" and "agent_otel" not in frame.f_code.co_filename:
+            return None
+        count += event == "line"
         return trace
 
     sys.settrace(trace)
@@ -245,7 +243,7 @@ def milliseconds(function: Callable[[], Any]) -> tuple[float, Any]:
 
 def main() -> None:
     """Print a line for each door and value."""
-    cost = milliseconds if "--times" in sys.argv else bytecodes
+    cost = milliseconds if "--times" in sys.argv else lines
     HELD[0] = "first"
     for enter in DOORS.values():
         enter()
