@@ -1,7 +1,7 @@
 """How early the forecast of ``agent_otel.measure.forecast`` warns, over invented runs.
 
-``scripts/forecast`` writes the table into docs/evidence/forecast.md; ``scripts/forecast --check`` fails when it is stale. The
-generators are seeded: each run of the script reads the same sizes.
+``scripts/forecast`` writes the table into docs/evidence/forecast.md. ``scripts/forecast --check`` fails if it is stale.
+The generators are seeded: each run of the script reads the same sizes.
 """
 
 from __future__ import annotations

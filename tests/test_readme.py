@@ -86,8 +86,8 @@ def test_install_and_run(tmp_path: Path) -> None:
     said = _run(doctor, tmp_path, environ)
     assert ["search", "1", "5", "0", "0", "0", "0"] in [line.split() for line in said.splitlines()]
     assert "1 tool calls, 0 payloads, 0 internal errors" in said
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(f"exec env {run} wait", shell=True, cwd=tmp_path, env=environ, **pipes) as agent:  # noqa: S602
+    command, pipe = ("bash", "-c", f"exec env {run} wait"), subprocess.PIPE
+    with subprocess.Popen(command, cwd=tmp_path, env=environ, stdin=pipe, stdout=pipe, text=True) as agent:
         assert agent.stdout is not None
         assert "called\n" == agent.stdout.readline()
         page = urllib.request.urlopen(f"http://localhost:{port}/metrics").read().decode()

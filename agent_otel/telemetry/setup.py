@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
     from agent_otel.telemetry.sinks.base import Sink
+    from agent_otel.telemetry.sinks.otel import OTelSink
 
 
 _NOWHERE = (
@@ -254,9 +255,9 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
             if chosen.metrics == "otel":
                 errors.warn_once("metrics nowhere", _NOWHERE)
         if provider is not None:
-            from agent_otel.telemetry.sinks.otel import OTelSink  # noqa: PLC0415 - only the sinks in use are loaded
+            from agent_otel.telemetry.sinks import otel  # noqa: PLC0415 - only the sinks in use are loaded
 
-            sinks.append(made := OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
+            sinks.append(made := otel.OTelSink(provider.get_meter(semconv.SCOPE, __version__)))
             if owned:
                 _own(provider)
                 fork.after_fork(functools.partial(_begin_anew, provider, made, chosen.labels))
@@ -277,9 +278,10 @@ def _sinks(chosen: Settings) -> tuple[list[Sink], str]:
 
 
 @errors.guarded("emit.fork")
-def _begin_anew(provider: object, sink: Sink, labels: tuple[tuple[str, str | None], ...]) -> None:
+def _begin_anew(provider: object, sink: OTelSink, labels: tuple[tuple[str, str | None], ...]) -> None:
     """Count from 0 in a forked child, and record since when; the counts of a registry go on there."""
     providers.forget_counts(provider)
+    sink.forget_counts()
     names, fixed = _fixed(labels)
     for values in {fixed} if resolved is None else {fixed, *resolved._by_values}:  # noqa: SLF001 - of this module
         sink.series(labelled(semconv.PROCESS_START, names), values).record(time.time())

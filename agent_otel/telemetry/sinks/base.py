@@ -157,7 +157,7 @@ class CounterCell(Series):
     __slots__ = ("exemplar", "unsettled", "value")
 
     def __init__(self, unsettled: dict[int, _CounterGroup]) -> None:
-        self.value = 0.0
+        self.value: float = 0
         self.exemplar: Kept | None = None
         self.unsettled = unsettled
 
@@ -180,7 +180,7 @@ class _CounterGroup(Group):
 
     def __init__(self, cells: Sequence[CounterCell]) -> None:
         self._cells = cells
-        self._sums = [0.0] * len(cells)
+        self._sums: list[float] = [0] * len(cells)
         self._unsettled = cells[0].unsettled
 
     def add(self, amounts: Sequence[float]) -> None:
@@ -192,7 +192,7 @@ class _CounterGroup(Group):
         self._unsettled.pop(id(self), None)
         sums = self._sums
         for at, cell in enumerate(self._cells):
-            amount, sums[at] = sums[at], 0.0
+            amount, sums[at] = sums[at], 0
             cell.add(amount)
 
 

@@ -1,4 +1,7 @@
-"""The OpenTelemetry sink: instruments of a MeterProvider, with attributes that are built once for each series."""
+"""The OpenTelemetry sink: histograms record in the SDK; it reads counters and gauges from our cells when it exports.
+
+A record of the SDK costs as much as the rest of a call's metrics, so that a call makes three: its histograms.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,18 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.metrics import Observation
 
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
-from agent_otel.telemetry.sinks.base import Series
+from agent_otel.telemetry.sinks.base import Cells, CounterCell, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from opentelemetry.context import Context
-    from opentelemetry.metrics import CallbackOptions, Meter
+    from opentelemetry.metrics import Meter
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.sinks.base import Exemplar
 
 
-class _OTelSeries(Series):
+class _Histogram(Series):
     __slots__ = ("_attributes", "_record")
 
     def __init__(self, record: Callable[..., None], attributes: dict[str, str]) -> None:
@@ -30,45 +32,43 @@ class _OTelSeries(Series):
         self._record(value, self._attributes, exemplar and exemplar.context)
 
 
-class _Gauge:
-    """The values of an observable gauge.
-
-    Older SDKs (1.30) export a synchronous gauge only once after each ``set``. An observable one also keeps values that
-    were set before the program has a provider.
-    """
-
-    def __init__(self) -> None:
-        self._values: dict[tuple[tuple[str, str], ...], float] = {}
-
-    def set(self, value: float, attributes: dict[str, str], _: Context | None = None) -> None:
-        self._values[tuple(attributes.items())] = value
-
-    def observe(self, _: CallbackOptions) -> list[Observation]:
-        return [Observation(value, dict(attributes)) for attributes, value in self._values.copy().items()]
-
-
 class OTelSink:
     """Instruments of ``meter``, created at first use."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
-        self._instruments: dict[str, Callable[..., None]] = {}
+        self._histograms: dict[str, Callable[..., None]] = {}
+        self._cells: dict[str, Cells] = {}
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Return the series with these label values; an empty value omits the attribute, as in the conventions."""
-        record = self._instruments.get(metric.name)
-        if record is None:
-            record = self._instruments[metric.name] = self._make(metric)
-        return _OTelSeries(record, {key: value for key, value in zip(metric.labels, values, strict=True) if value})
-
-    def _make(self, metric: Metric) -> Callable[..., None]:
-        arguments: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}
+        about: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}
         if metric.kind == HISTOGRAM:
-            return self._meter.create_histogram(
-                **arguments, explicit_bucket_boundaries_advisory=list(metric.buckets)
-            ).record
-        if metric.kind == COUNTER:
-            return self._meter.create_counter(**arguments).add
-        gauge = _Gauge()
-        self._meter.create_observable_gauge(callbacks=[gauge.observe], **arguments)
-        return gauge.set
+            record = self._histograms.get(metric.name)
+            if record is None:
+                bounds = list(metric.buckets)
+                record = self._meter.create_histogram(**about, explicit_bucket_boundaries_advisory=bounds).record
+                self._histograms[metric.name] = record
+            return _Histogram(record, _attributes(metric, values))
+        cells = self._cells.get(metric.name)
+        if cells is None:
+            cells = self._cells[metric.name] = Cells(metric)
+            meter, is_counter = self._meter, metric.kind == COUNTER
+            create = meter.create_observable_counter if is_counter else meter.create_observable_gauge
+            create(callbacks=[lambda _: _observed(cells)], **about)
+        return cells.series(values)
+
+    def forget_counts(self) -> None:
+        """Set the counters to 0 in a forked child, because the parent exports its own."""
+        for cells in self._cells.values():
+            for _, cell in cells.settled():
+                if type(cell) is CounterCell:
+                    cell.value = 0
+
+
+def _observed(cells: Cells) -> list[Observation]:
+    return [Observation(cell.value, _attributes(cells.metric, values)) for values, cell in cells.settled()]  # type: ignore[union-attr]
+
+
+def _attributes(metric: Metric, values: tuple[str, ...]) -> dict[str, str]:
+    return {label: value for label, value in zip(metric.labels, values, strict=True) if value}

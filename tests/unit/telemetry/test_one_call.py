@@ -183,14 +183,16 @@ def test_exemplars_lead_to_the_trace(
     large = [s for s in spans.values() if s.attributes.get("tool.result.bytes") == 20_000]
     repeated = [s for s in spans.values() if s.attributes.get("tool.result.bytes") == 1]
     failed = [s for s in spans.values() if s.name == "execute_tool broken"]
-    expected = {
-        ("agent_otel_tool_results_large_total", large[0].trace_id),
-        ("agent_otel_tool_repeats_total", repeated[0].trace_id),
+    histograms = {
         ("agent_otel_tool_result_size_bytes_bucket", large[0].trace_id),
         ("gen_ai_execute_tool_duration_seconds_bucket", failed[0].trace_id),
     }
-    assert expected <= wire.exemplars(child.stdout.split("\0")[1])
-    assert expected <= {
+    counters = {
+        ("agent_otel_tool_results_large_total", large[0].trace_id),
+        ("agent_otel_tool_repeats_total", repeated[0].trace_id),
+    }
+    assert histograms | counters <= wire.exemplars(child.stdout.split("\0")[1])
+    assert histograms <= {
         (name, exemplar.trace_id)
         for point in receiver.points
         for exemplar in point.exemplars
