@@ -11,6 +11,7 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.core.request_parts import NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
+from agent_otel.measure.preview import clean
 from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
@@ -272,6 +273,8 @@ class Unsettled(Protocol):
 
 #: Of an execution without entries; `Executions` replaces it before the first one.
 _EMPTY: Final[Any] = MappingProxyType({})
+_MOST_TOOLS: Final = 64
+_LAST_RESULTS: Final = 5
 
 
 class Totals:
@@ -287,7 +290,12 @@ class Totals:
     tokens: Tokens | None = None
     #: Of streams whose provider has reported none, and of requests that remedies send.
     estimated_tokens = 0
-    asked: dict[int, None] = _EMPTY
+    #: Hashes of the calls so far, with the turn of the first call that has it.
+    asked: dict[int, int] = _EMPTY
+    #: By tool, fingerprints of its last results with their turns, the latest first.
+    outcomes: dict[str, tuple[tuple[int, int], ...]] = _EMPTY
+    #: By tool and label, the turn since which its calls repeat, and how many do.
+    loops: dict[tuple[str, str], tuple[int, int]] = _EMPTY
     unsettled: Unsettled | None = None
 
     @property
@@ -296,9 +304,47 @@ class Totals:
         reported = self.tokens
         return self.estimated_tokens + (0 if reported is None else reported.input + reported.output)
 
-    def attributes(self) -> dict[str, int | float]:
+    def repeats(self, tool: str, by: str, since: int, *, is_new: bool = False) -> None:
+        """Note that a call of a tool repeats others, since this turn."""
+        loops = self.loops = self.loops or {}
+        known, count = loops.get((tool, by), (since, 0))
+        loops[tool, by] = (since if is_new else known, count + 1)
+
+    def again(self, tool: str, outcome: int, turn: int) -> str | None:
+        """Return `result` for the third equal result of a tool in a row, or where two alternate for the third time.
+
+        The results of other tools between them make no difference.
+        """
+        last = self.outcomes.get(tool)
+        if last is None:
+            self.outcomes = {**(self.outcomes if len(self.outcomes) < _MOST_TOOLS else {}), tool: ((outcome, turn),)}
+            return None
+        now = self.outcomes[tool] = ((outcome, turn), *last[:_LAST_RESULTS])
+        if outcome != last[0][0] and outcome != last[len(last) > 1][0]:
+            return None
+        results = [each for each, _ in now]
+        for step in (1, 2):
+            end = 2 * step + 1
+            if len(results) >= end and results[: end - step] == results[step:end]:
+                is_new = results[end - step : end - step + 1] != results[end : end + 1]
+                self.repeats(tool, semconv.RESULT, now[end - 1][1], is_new=is_new)
+                return semconv.RESULT
+        return None
+
+    def loop_attributes(self, tool: str, by: str) -> dict[str, Any]:
+        """Return the span attributes of calls that repeat others; none before the third equal call or result."""
+        since, count = self.loops[tool, by]
+        if count == 1 and by == semconv.ARGUMENTS:
+            return {}
+        found = {semconv.LOOP_TOOL: clean(tool), semconv.LOOP_BY: by, semconv.LOOP_CALLS: count}
+        return {**found, semconv.LOOP_SINCE: since} if since else found
+
+    def attributes(self) -> dict[str, Any]:
         """Return the span attributes of an execution."""
-        found: dict[str, int | float] = {} if self.tokens is None else self.tokens.attributes()
+        most = max(self.loops, key=lambda loop: self.loops[loop][1], default=None)
+        found = {} if most is None else self.loop_attributes(*most)
+        if self.tokens is not None:
+            found.update(self.tokens.attributes())
         if self.tokens is not None or self.tool_calls:
             found[semconv.EXECUTION_CALLS] = self.tool_calls
         if self.model_retries:

@@ -13,6 +13,7 @@ import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from agent_otel import semconv
 from agent_otel._internal import fork
 from agent_otel.core.execution_state import (
     REUSED,
@@ -121,11 +122,13 @@ class Executions:
             before, totals = len(execution.asked), execution if run is None else run
             totals.tool_calls += 1
             repeated = key in totals.asked
-            if not repeated:
+            if repeated:
+                totals.repeats(tool, semconv.ARGUMENTS, totals.asked[key])
+            else:
                 asked = totals.asked = totals.asked or {}
                 if len(asked) >= self._max_per_execution:
                     del asked[next(iter(asked))]
-                asked[key] = None
+                asked[key] = execution.turn
             self._count(execution, len(execution.asked) - before)
             return execution, repeated
 

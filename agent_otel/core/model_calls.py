@@ -30,6 +30,7 @@ from agent_otel.core.request_parts import (
     characters,
     fingerprint,
     of_kind,
+    outcome,
     sketch,
     texts,
 )
@@ -66,7 +67,7 @@ class ModelCall(NamedTuple):
     digest: Arguments
     size: Size
     reason: str | None
-    repeated: bool
+    repeated: str | None
     followup: str | None
     seen: SeenCall
     invites: tuple[int, ...] | None
@@ -147,7 +148,7 @@ def record(
     if call.seen.fragment is not None and call.seen.fragment.is_open:
         out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, name, call.seen.fragment.reason)
     if call.repeated:
-        series.repeats.record(1, exemplar)
+        out.metrics.record(semconv.TOOL_REPEATS, 1, name, call.repeated, exemplar=exemplar)
     if call.followup is not None:
         out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or name, call.followup)
     if call.invites is not None and execution_id is not None:
@@ -191,16 +192,19 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
     if part.call_id is not None and seen is None and open_calls.is_an_adapters(part.call_id):
         return None
     measured = size(part.value)
-    repeated, followup, follows = False, None, None
+    repeated, followup, follows = None, None, None
     if execution_id is not None:
         run = execution_context.current_run()
         totals = None if run is None else run.totals
         asked = seen if seen is not None and seen.asked_in else None
         if asked is not None and asked.stage is Stage.ASKED:
             asked.stage = Stage.GATED
-        execution, repeated = executions.began(execution_id, name, digest.digest, call_id, totals, asked)
+        execution, is_repeated = executions.began(execution_id, name, digest.digest, call_id, totals, asked)
+        repeats = (totals or execution).again
+        outcome_of_it = outcome(part.value, measured, call.value)
+        repeated = semconv.ARGUMENTS if is_repeated else repeats(name, outcome_of_it, execution.turn)
         if execution.followed:
-            followup, follows = fragments.follow_up(execution, name, call.value, repeated=repeated)
+            followup, follows = fragments.follow_up(execution, name, call.value, repeated=is_repeated)
         seen = executions.produced(execution, name, measured.bytes, call_id, totals, call=asked)
     else:  # a call that the provider or another program has run
         seen = new_call(name, id=call_id)

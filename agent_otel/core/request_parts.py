@@ -5,19 +5,23 @@ Tokens and prices are divided by the shares: bytes by part and tool, and their o
 
 from __future__ import annotations
 
+import marshal
 from array import array
 from itertools import accumulate
 from operator import sub
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
+from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
+from agent_otel.measure.preview import preview
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.types import RequestPart
+    from agent_otel.measure.size import Size
     from agent_otel.settings import Settings
 
 #: Parts that providers put before all messages, the first one last.
@@ -29,7 +33,10 @@ MOST_PARTS = 2_048
 #: Kinds of parts by number.
 KINDS = {part: number for number, part in enumerate(semconv.REQUEST_PARTS)}
 _HEAD = 64  # characters of a part in its fingerprint
-_READ = 1_024  # characters of a system prompt in which dates and times are looked for
+_READ = 1_024  # characters of a system prompt in which dates and times are looked for, and of values that are compared
+_LARGEST = 64 * 1024  # bytes of a result that is compared as a whole
+_FEW_BYTES = 16
+_NUMBERS = pattern(r"\d+")
 # A digit in front lets the search skip everything else.
 _CLOCK = pattern(
     r"\d(?:\d{3}-\d\d-\d\d[T ]?|\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AaPp]\.?[Mm]\b)?"
@@ -100,6 +107,24 @@ def timeless_print(one: Sized) -> int:
     text = timeless(one.part.value)
     # Without a clock, the fingerprint distinguishes texts by their size as well.
     return hash((one.part.part, text)) if text != first_text(one.part.value)[:_READ] else one.print
+
+
+def outcome(value: object, measured: Size, arguments: object) -> int:
+    """Return a fingerprint of a tool's result, by which the same one is known.
+
+    A short result, such as ``ok``, is no sign of a loop by itself: it counts with the arguments, without their numbers.
+    """
+    cls, (result_bytes, is_exact) = type(value), measured
+    if cls is str and _FEW_BYTES <= result_bytes <= _LARGEST:
+        return hash(value)
+    text: Any = value
+    if cls is str:
+        text = f"{value[:_READ]}{value[-_READ:]}" if result_bytes > _LARGEST else value  # type: ignore[index]
+    elif not is_exact or result_bytes > _LARGEST or (text := attempt(marshal.dumps, value, 0)) is None:
+        text = preview(value, _READ)
+    if result_bytes < _FEW_BYTES:
+        return hash((text, _NUMBERS.sub("", preview(arguments, _READ))))
+    return hash((text, result_bytes))
 
 
 def beginning(value: object) -> str:

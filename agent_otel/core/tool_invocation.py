@@ -20,6 +20,7 @@ from agent_otel.core.execution_state import Stage, state_attributes
 from agent_otel.core.executions import executions, new_call
 from agent_otel.core.fragments import FEWEST, LONGEST, round_counts
 from agent_otel.core.payload_cap import budget_of, of_process
+from agent_otel.core.request_parts import outcome
 from agent_otel.core.threads import open_calls
 from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
@@ -140,7 +141,7 @@ class ToolInvocation(Dispatch):
     #: True for a tool that reads on in a stored result: its page is a part that the model chose.
     reads_on = False
     remedied: Remedied | None = None
-    repeated = False
+    repeated: str | None = None  # by its arguments or its result
     #: The slots of the calls that the handler makes, by the queue of parallel calls.
     slots_inside: Any = None
     span: OpenSpan | None = None
@@ -207,9 +208,10 @@ class ToolInvocation(Dispatch):
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.place is not None:
             totals = None if self.run is None else self.run.totals
-            self.state, self.repeated = executions.began(
+            self.state, is_repeated = executions.began(
                 self.place, self.name, self.args_hash, self.call.call_id, totals, self.asked
             )
+            self.repeated = semconv.ARGUMENTS if is_repeated else None
             around, asked = current.get(), self.asked
             if asked is not None:
                 self.turn, self.mark, self.owed_to = asked.turn, asked.mark, asked.owed_to
@@ -220,7 +222,7 @@ class ToolInvocation(Dispatch):
             self.is_sought = bool(self.owed_to) or self.call.call_id is None
             if self.state.followed:
                 self.followup, self.follows = fragments.follow_up(
-                    self.state, self.name, arguments, repeated=self.repeated
+                    self.state, self.name, arguments, repeated=is_repeated
                 )
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
@@ -279,6 +281,9 @@ class ToolInvocation(Dispatch):
         may_be_full = cut is None and (text is None or (FEWEST < self.characters <= LONGEST and "\n" in text))
         if may_be_full and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash):
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
+        if self.state is not None and self.repeated is None:
+            totals = self.state if self.run is None else self.run.totals
+            self.repeated = totals.again(self.name, outcome(value, self.produced, self.call.arguments), self.turn)
         if self.out.captures:
             self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings, self.name)
             if self.injected:
@@ -393,6 +398,9 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.RESULT_TRUNCATED] = established
         if not call.produced.exact:
             attributes[semconv.RESULT_ESTIMATED] = True
+    if call.repeated and call.state is not None:
+        totals = call.state if call.run is None else call.run.totals
+        attributes.update(totals.loop_attributes(call.name, call.repeated))
     # Also of a call without a result: remedies act on the text of a failure, too.
     attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = call.budget()
     if call.structured is not None:
@@ -440,8 +448,10 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         call.out.metrics.record(semconv.LIMITS_HIT, 1, call.limit_reached.limit)
     if call.denied is not None:
         call.out.metrics.record(semconv.POLICY_DENIED, 1, call.name, call.denied.rule, call.denied.mode)
-    if call.repeated:
+    if call.repeated == semconv.ARGUMENTS:
         series.repeats.record(1, exemplar)
+    elif call.repeated:
+        call.out.metrics.record(semconv.TOOL_REPEATS, 1, call.name, call.repeated, exemplar=exemplar)
     if call.followup is not None:
         call.out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or call.name, call.followup)
     if call.is_refused:

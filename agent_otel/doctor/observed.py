@@ -48,7 +48,7 @@ _CHECKS: Final[dict[Metric | tuple[Metric, str], str]] = {
         "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto"
     ),
     semconv.RESULTS_LARGE: "{n} results were large, most of {who}: let it return pages or a summary",
-    semconv.TOOL_REPEATS: "{n} calls had the arguments of an earlier one, most of {who}: look at what it returns",
+    semconv.TOOL_REPEATS: "{n} calls repeat earlier ones, most of {who}: look at what it returns",
 }
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 

@@ -136,6 +136,13 @@ CONTEXT_LARGEST_TOOL_BYTES: Final = _attribute("agent_otel.context.largest_tool_
     "when the request holds results", "bytes of its results")
 CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "string", _SENT,
     "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
+_LOOPS = "on an execution, and on a call of it, from the third equal call or result on"
+LOOP_TOOL: Final = _attribute("agent_otel.loop.tool", "string", _LOOPS, "the tool with most calls that repeat others")
+LOOP_BY: Final = _attribute("agent_otel.loop.by", "string", _LOOPS,
+    "`arguments` or `result`, as in `agent_otel.tool.repeats`")
+LOOP_CALLS: Final = _attribute("agent_otel.loop.calls", "int", _LOOPS, "how many calls repeat others so far")
+LOOP_SINCE: Final = _attribute("agent_otel.loop.since_turn", "int", f"{_LOOPS}, where model requests are seen",
+    "the turn of the first of the equal calls or results")
 _REJECTED = "when the provider refused the request"
 REJECTED_REASON: Final = _attribute("agent_otel.rejected.reason", "string", _REJECTED,
     "`context`, `too_large`, `string_too_long`, `result_without_call`, `call_without_result` or `other`")
@@ -233,6 +240,7 @@ _histogram, _counter, _gauge = (partial(METRICS.add, kind) for kind in (HISTOGRA
 
 LAYER: Final = "layer"
 REASON: Final = "reason"
+BY: Final = "by"
 THRESHOLD: Final = "threshold"
 PART: Final = "part"
 WHERE: Final = "where"
@@ -291,8 +299,9 @@ DEFINITION_INFO: Final = _gauge("agent_otel.tool.definition_info", "", (GEN_AI_T
     "required ones, which is the same in all processes; at most 8 by tool and agent.")
 INVALID_ARGUMENTS: Final = _counter("agent_otel.tool.invalid_arguments", "{call}", _TOOL,
     "Calls whose arguments the framework or the server refused before the handler.")
-TOOL_REPEATS: Final = _counter("agent_otel.tool.repeats", "{call}", _TOOL,
-    "Calls with the same arguments again in one execution.")
+TOOL_REPEATS: Final = _counter("agent_otel.tool.repeats", "{call}", (GEN_AI_TOOL_NAME, BY),
+    "Calls that repeat others of one execution: `arguments` are those of an earlier call, or `result` is the third "
+    "equal one of the tool in a row, or the third of two that alternate, whatever the arguments.")
 REQUEST_SIZE: Final = _histogram("agent_otel.model.request.size", "By", (PART,),
     "Text bytes of a model request by part: `system`, `tools`, `user`, `assistant`, `tool_arguments`, `tool_results`.",
     SIZE_BUCKETS)
@@ -473,6 +482,7 @@ STRING_TOO_LONG: Final = "string_too_long"
 RESULT_WITHOUT_CALL: Final = "result_without_call"
 CALL_WITHOUT_RESULT: Final = "call_without_result"
 OTHER_REASON: Final = "other"
+ARGUMENTS: Final = "arguments"
 BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
@@ -497,7 +507,7 @@ MONITOR: Final = "monitor"
 RULE_TOOLS: Final = "tools"
 RULE_REQUIRE: Final = "require"
 RULE_FORBID: Final = "forbid"
-RULE_ARGUMENTS: Final = "arguments"
+RULE_ARGUMENTS: Final = ARGUMENTS
 RULE_APPROVE: Final = "approve"
 RULE_INJECT: Final = "inject"
 RULE_UNREADABLE: Final = "unreadable"

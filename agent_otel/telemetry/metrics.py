@@ -306,7 +306,7 @@ class ToolSeries:
     def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
         self._metrics = metrics
         self.size, self.args_size, self.large, self.repeats, self.shape_changes, self.invalid_arguments = metrics.bound(
-            {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN},
+            {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN, semconv.BY: semconv.ARGUMENTS},
             *(semconv.RESULT_SIZE, semconv.ARGS_SIZE, semconv.RESULTS_LARGE),
             *(semconv.TOOL_REPEATS, semconv.SHAPE_CHANGES, semconv.INVALID_ARGUMENTS),
         )
@@ -318,6 +318,7 @@ class ToolSeries:
         }
         for series in self.over_budget.values():
             series.record(0)
+        metrics.record(semconv.TOOL_REPEATS, 0, tool, semconv.RESULT)
         for counter in (semconv.RESULT_DELIVERED, semconv.SCHEMA_CHANGES, *semconv.REASON_COUNTERS.values()):
             metrics.record(counter, 0, tool)
         remedied = [(semconv.LAYER_REMEDY, remedy) for remedy in metrics.remedies]

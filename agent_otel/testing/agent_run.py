@@ -237,7 +237,7 @@ class AgentRun:
         """Fail when a tool was called again with the same arguments in one execution."""
         __tracebackhide__ = True
         repeated = [
-            f"{one.name}: {one.repeats} of {one.calls} calls had the arguments of an earlier one"
+            f"{one.name}: {one.repeats} of {one.calls} calls repeat an earlier one"
             for one in self._called(tool)
             if one.repeats
         ]

@@ -22,7 +22,7 @@ MESSAGES = (
     "search_orders is not as its snapshot:",
     "key 'rows[].order_id' is missing",
     "key 'rows[].order_ref' is new",
-    "search_orders: 2 of 3 calls had the arguments of an earlier one",
+    "search_orders: 2 of 3 calls repeat an earlier one",
     "get_orders: a result of 16,000 bytes was cut by the layer 'tool' (cut_json); the tool itself cuts: let it return",
     "get_orders: a result of 16,000 bytes was cut by the layer 'tool' (cut_json), 1 times ignored",
     "get_orders: 1 answers on a part of a result (cut_json)",

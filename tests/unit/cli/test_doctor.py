@@ -264,7 +264,7 @@ def test_a_program_that_runs_is_reported(
         [
             "2. 3 results were large, most of read_file: let it return pages or a summary",
         ],
-        ["3. 2 calls had the arguments of an earlier one, most of read_file: look at what it returns"],
+        ["3. 2 calls repeat earlier ones, most of read_file: look at what it returns"],
     ] == ran.rows
 
 

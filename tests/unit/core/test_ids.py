@@ -76,7 +76,7 @@ for number in range(100):
 kept = tracemalloc.get_traced_memory()[0]
 from prometheus_client import REGISTRY
 from agent_otel.core.executions import executions
-repeats = REGISTRY.get_sample_value("agent_otel_tool_repeats_total", {"gen_ai_tool_name": "search"})
+repeats = REGISTRY.get_sample_value("agent_otel_tool_repeats_total", {"gen_ai_tool_name": "search", "by": "arguments"})
 print(json.dumps([kept, len(executions), repeats]))
 """
     child = environment("langchain").run(program, env={"AGENT_OTEL": "1"}, check=True)

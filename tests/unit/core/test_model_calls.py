@@ -93,7 +93,7 @@ def test_one_variable_finds_the_cut_json_of_a_hand_written_loop(environment: Cal
     large = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_results_large_total")}
     assert {'agent_otel_tool_results_large_total{gen_ai_tool_name="search_tickets",threshold="warn"}': 1} == large
     repeats = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_repeats_total")}
-    assert {'agent_otel_tool_repeats_total{gen_ai_tool_name="get_refund_policy"}': 1} == repeats
+    assert {'agent_otel_tool_repeats_total{by="arguments",gen_ai_tool_name="get_refund_policy"}': 1} == repeats
     assert [] == [name for name in found if "duration" in name and "_count" in name and counts[name]]
 
 
@@ -135,7 +135,7 @@ for n in range(4):
     assert {"search": (4, 1200)} == sizes(report)
     assert {"search": 1200} == counted(report, "tool.result.delivered")
     # With the same arguments each time; without an execution, each message of the user begins a run.
-    assert ({"search": 3} if within else {}) == counted(report, "tool.repeats")
+    assert ({"arguments search": 3} if within else {}) == counted(report, "tool.repeats")
     assert {} == counted(report, "tool.results.unmatched")
     assert {} == counted(report, "tool.results.cleared")
     (_, second, _, _) = spans(report)

@@ -108,8 +108,8 @@ _EXPECTED = {
     key("agent_otel_tool_result_shape_changes_total", **_SEARCH): 0,
     key("agent_otel_tool_schema_changes_total", **_SEARCH): 0,
     key("agent_otel_tool_invalid_arguments_total", **_SEARCH): 0,
-    key("agent_otel_tool_repeats_total", **_SEARCH): 1,
-    key("agent_otel_tool_repeats_total", **_BROKEN): 0,
+    key("agent_otel_tool_repeats_total", **_SEARCH, by="arguments"): 1,
+    key("agent_otel_tool_repeats_total", **_BROKEN, by="arguments"): 0,
     key("gen_ai_execute_tool_duration_seconds_count", **_SEARCH, gen_ai_agent_name="planner"): 3,
     key(
         "gen_ai_execute_tool_duration_seconds_count", **_BROKEN, gen_ai_agent_name="planner", error_type="ValueError"

@@ -209,7 +209,7 @@ def test_a_provider_that_is_set_late(both_ends: Environment) -> None:
 def test_alerting_counters_begin_at_zero(environment: Callable[[str], Environment]) -> None:
     expected = {
         key("agent_otel_tool_results_large_total", gen_ai_tool_name="search", threshold="warn"),
-        key("agent_otel_tool_repeats_total", gen_ai_tool_name="search"),
+        *(key("agent_otel_tool_repeats_total", gen_ai_tool_name="search", by=by) for by in ("arguments", "result")),
         key("agent_otel_tool_results_suspected_total", gen_ai_tool_name="search"),
         key("agent_otel_tool_results_cleared_total", gen_ai_tool_name="search"),
         *(

@@ -176,7 +176,7 @@ def test_no_model(agent_run):
         "search: a result of 314 bytes was cut by the layer 'tool' (cut_json); the tool itself cuts: let it return",
         "search: 20,000 bytes in the largest of 1 results, 16,384 are the budget",
         "search: 1 results above the budget of the layer 'default', the largest has 20,000 bytes",
-        "search: 1 of 2 calls had the arguments of an earlier one",
+        "search: 1 of 2 calls repeat an earlier one",
         "The agent did not ask for the rest of a result:",
         "The test has 0 model requests and needs 2:",
     ):
