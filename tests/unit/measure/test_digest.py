@@ -98,25 +98,17 @@ def test_json_text_has_the_digest_of_what_it_means() -> None:
 
 @each_row("text", ["", "naïve", "12", '"a"', "[INFO] started", '{"a":', "{a}", "[" * 10_000])
 def test_other_text_is_a_json_string(text: str) -> None:
-    canonical = json.dumps(text, ensure_ascii=False)
-    digest = blake2b(text.encode(), digest_size=16).hexdigest()
-    long = f'["\\u0000text",{len(text)},"{digest}"]'
-    assert expected(canonical if len(text) <= 4_096 else long) == arguments(text, KEY).digest
+    assert expected(json.dumps(text, ensure_ascii=False)) == arguments(text, KEY).digest
 
 
 def test_long_json_text_is_not_parsed() -> None:
     text = json.dumps({"content": "x" * 17_000})
-    digest = blake2b(text.encode(), digest_size=16).hexdigest()
-    assert expected(f'["\\u0000text",{len(text)},"{digest}"]') == arguments(text, KEY).digest
+    assert expected(json.dumps(text)) == arguments(text, KEY).digest
 
 
-def test_a_long_string_enters_by_its_length_and_digest() -> None:
-    text = "é" * 4_097
-    digest = blake2b(text.encode(), digest_size=16).hexdigest()
-    canonical = f'{{"content":["\\u0000text",4097,"{digest}"],"path":"a"}}'
-    assert expected(canonical) == arguments({"path": "a", "content": text}, KEY).digest
-    short = "é" * 4_096
-    assert expected(f'{{"content":"{short}"}}') == arguments({"content": short}, KEY).digest
+def test_the_digest_covers_every_character_of_a_long_string() -> None:
+    text = "é" * 3_000_000
+    assert expected(f'{{"content":"{text}","path":"a"}}') == arguments({"path": "a", "content": text}, KEY).digest
 
 
 @each_row("large", ["x" * 5_000, b"", 10**400, list(range(600)), {1}, object()], ids=type)
@@ -139,7 +131,6 @@ def test_what_stands_beside_does_not_change_the_form(large: Any) -> None:
         ({"a": b"x"}, {"a": b"y"}),
         ({"a": b"x"}, {"a": "x"}),
         ({"a": {1, 2}}, {"a": {1, 3}}),
-        ({"a": {1}}, {"a": [1]}),
         ({1: "x", "1": "y"}, {1: "y", "1": "x"}),
         ({"a": "x" * 5_000}, {"a": "x" * 4_999 + "y"}),
         ({"a": 10**400}, {"a": 10**400 + 1}),
@@ -186,14 +177,14 @@ class Zone(tzinfo):
         (Colour.RED, '"red"'),
         (UUID(int=1), '"00000000-0000-0000-0000-000000000001"'),
         (PurePosixPath("/a"), '"/a"'),
-        (datetime(2026, 1, 2, tzinfo=timezone.utc), '"2026-01-02T00:00:00+00:00"'),
-        (datetime(2026, 1, 2, tzinfo=Zone()), '"2026-01-02T00:00:00 Zone"'),
+        (datetime(2026, 1, 2, tzinfo=timezone.utc), '"2026-01-02 00:00:00+00:00"'),
+        (datetime(2026, 1, 2, tzinfo=Zone()), '"2026-01-02 00:00:00 Zone"'),
         (Query("a", 1), '{"limit":1,"text":"a"}'),
-        (Plain(b=1, a=2), '["\\u0000object","Plain",{"a":2,"b":1}]'),
-        (print, '["\\u0000object","builtin_function_or_method"]'),
-        ({3, 1, 2}, '["\\u0000set",["1","2","3"]]'),
-        (b"ab", f'["\\u0000bytes",2,"{blake2b(b"ab", digest_size=16).hexdigest()}"]'),
-        (10**300, f'["\\u0000int","{10**300:#x}"]'),
+        (Plain(b=1, a=2), '{"a":2,"b":1}'),
+        (print, '"<builtin_function_or_method>"'),
+        ({3, 1, 2}, "[1,2,3]"),
+        (b"ab", '"6162"'),
+        (10**300, f"{10**300}"),
     ],
     ids=readable,
 )
@@ -201,28 +192,17 @@ def test_values_json_does_not_know(value: Any, canonical: str) -> None:
     assert expected(f'{{"a":{canonical}}}') == arguments({"a": value}, KEY).digest
 
 
-def test_the_order_of_keys_does_not_matter_beyond_the_budget() -> None:
-    keys = [f"key {number}" for number in range(9_000)]
+def test_the_order_of_keys_does_not_matter() -> None:
+    keys = [f"key {number}" for number in range(2_000)]
     forward = {"outer": {key: [key, key] for key in keys}}
     backward = {"outer": {key: [key, key] for key in reversed(keys)}}
     assert arguments(forward).digest == arguments(backward).digest
 
 
-def test_arguments_with_the_same_beginning_and_length_are_the_same_beyond_the_budget() -> None:
+def test_only_the_beginning_and_the_size_of_very_large_arguments_count() -> None:
     one = [[number] for number in range(20_000)]
     assert arguments(one).digest == arguments([*one[:-1], ["other"]]).digest
     assert arguments(one).digest != arguments([["other"], *one[1:]]).digest
-
-
-def test_levels_beyond_the_limit_do_not_matter() -> None:
-    def nested(levels: int, innermost: str) -> Any:
-        value: Any = innermost
-        for _ in range(levels):
-            value = [value]
-        return value
-
-    assert arguments(nested(60, "a")).digest != arguments(nested(60, "b")).digest
-    assert arguments(nested(70, "a")).digest == arguments(nested(70, "b")).digest
 
 
 PROGRAM = """
