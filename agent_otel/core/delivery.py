@@ -423,7 +423,7 @@ def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -
         if prints is None or hashes.isdisjoint(prints.hashes):
             continue
         noted.is_held = True
-        if prints.is_quoted(hashes) and noted in (execution.unnamed or ()):
+        if prints.is_quoted(hashes):
             found.append(noted)
             _take_quote(out, noted, prints, in_texts)
     return found

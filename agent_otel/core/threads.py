@@ -127,8 +127,12 @@ class Threads:
             is_owed = state is not None and any(call.delivered < 0 for call in state.results or ())
             if is_owed or (here.first == first and here.is_continued_by(messages)):
                 return here
-        alike = reversed(self._by_first.get(first, ()))
-        return next((thread for thread in alike if thread.is_continued_by(messages)), by_id)
+        alike = [each for each in reversed(self._by_first.get(first, ())) if each.is_continued_by(messages)]
+        if by_id is not None:
+            ids = {part.call_id for part in messages if part.part == semconv.TOOL_RESULTS}
+            states = [(each, executions.known(each.id)) for each in alike]
+            alike = [each for each, state in states if state is not None and not ids.isdisjoint(state.call_ids)]
+        return alike[0] if alike else by_id
 
     def _add(self, thread: Thread) -> Thread:
         self._threads[thread.id] = thread

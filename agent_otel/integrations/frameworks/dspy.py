@@ -24,6 +24,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.types import (
     NOT_HERE,
     AgentRun,
+    AskedCall,
     Exchange,
     Invocation,
     ModelReader,
@@ -35,12 +36,12 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Door, Hook, after
-from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.model_sdks.openai import asks, chat
 from agent_otel.integrations.readers import cause_behind, inject_by_name, nothing, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 
 ENTRY = Integration(
@@ -176,7 +177,12 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
         invocation.put(0, "prompt", reword(prompt))
 
 
-request = ModelReader(_request, outermost=True, exchange=Exchange(nothing, nothing, reword=_reword))
+def _asks(outputs: Any) -> Sequence[AskedCall] | None:
+    """Return the calls in the outputs of a language model."""
+    return asks({"choices": [{"message": output} for output in listed(outputs)]})
+
+
+request = ModelReader(_request, None, _asks, outermost=True, exchange=Exchange(nothing, nothing, reword=_reword))
 
 
 @after

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import agent_otel
 from tests.contract.child import Messages, Telemetry
-from tests.system.threads.stacks import CALL, SAY, STACKS, Call, Message, Result, Said, User
+from tests.system.threads.stacks import CALL, SAY, STACKS, Builder, Call, Message, Result, Said, User
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,14 +43,22 @@ def search(query: str) -> str:
     return document(int(query))
 
 
-def result_of(call: Call | None) -> str:
-    """Call the tool as the loop does: with the model's arguments, and without its id."""
-    assert call is not None
+def perform(call: Call) -> str:
+    """Call the tool of a hand-written loop."""
     return search(**call.arguments)
 
 
-def loop(stack: Any, build: Callable[[int, list[tuple[Call, str]]], tuple[str | None, list[Message]]]) -> None:
-    """Run a loop; a builder makes each request of its number and of the turns so far."""
+def result_of(call: Call | None) -> str:
+    """Call the tool as the loop does: with the model's arguments, and without its id."""
+    assert call is not None
+    return perform(call)
+
+
+def loop(stack: Any, build: Builder) -> None:
+    """Run a loop: with the framework, if the stack has one."""
+    if hasattr(stack, "run"):
+        stack.run(build, REQUESTS)
+        return
     turns: list[tuple[Call, str]] = []
     for number in range(REQUESTS):
         system, messages = build(number, turns)
@@ -217,7 +225,10 @@ def counted(telemetry: Telemetry) -> dict[str, float]:
 def main(name: str, url: str) -> None:
     """Run each shape in a separate context, and print the counters."""
     messages, telemetry = Messages(), Telemetry()
-    stack = STACKS[name](url)
+    global perform  # noqa: PLW0603
+    stack: Any = STACKS[name](url)
+    stack.handler = lambda query: document(int(query))
+    perform = getattr(stack, "perform", perform)
     report: dict[str, Any] = {}
     for shape, (build, _) in LOST.items():
         contextvars.copy_context().run(loop, stack, build)

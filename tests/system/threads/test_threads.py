@@ -18,6 +18,9 @@ _STACKS = {
     "openai_chat": ("openai-agents", "openai:OpenAIServer"),
     "openai_responses": ("openai-agents", "openai:OpenAIServer"),
     "anthropic": ("anthropic", "anthropic:AnthropicServer"),
+    "langgraph": ("langchain", "openai:OpenAIServer"),
+    "dspy": ("dspy", "openai:OpenAIServer"),
+    "smolagents": ("smolagents", "openai:OpenAIServer"),
 }
 
 
@@ -28,6 +31,8 @@ def test_lost_histories_are_found_and_healthy_ones_are_quiet(forks: Forks, stack
 
     def decide(request: Any) -> Reply:
         number = next(numbers)
+        if request["model"] == "finish":
+            return [ToolCall(f"call_{number}", "final_answer", {"answer": "done"})]
         return [ToolCall(f"call_{number}", "search", {"query": str(number)})] if request["model"] == "call" else "done"
 
     report = report_of("tests.system.threads.programs", stack, forks, environment, server, decide)
