@@ -240,7 +240,7 @@ def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
         parts = request_prefix.parts_of(messages, continued)
         return request_prefix.Read(parts, first, continued.execution_id, execution, calls, messages, continued)
     read = list(request.parts)
-    execution_id = _execution_of(request, read)
+    execution_id = execution_of(request, read)
     thread = threads.take(read, execution_id)
     execution_id = execution_id if thread is None else thread.id
     state = executions.touched(execution_id) if execution_id is not None else None
@@ -254,7 +254,7 @@ def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, re
 
 def _seen(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart, seen_at: str) -> None:
     """Record a call that no adapter saw, unless it was recorded before; its result is delivered."""
-    execution_id = _execution_of(request, (result,))
+    execution_id = execution_of(request, (result,))
     shown = model_calls.hosted(out, execution_id, call, result)
     if shown is not None:
         model_calls.record(out, request, shown, execution_id, seen_at)
@@ -267,7 +267,7 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
 
     A call that no adapter saw has been run by the sender, and is recorded.
     """
-    execution_id = _execution_of(ModelRequest((part,)), (part,))
+    execution_id = execution_of(ModelRequest((part,)), (part,))
     execution = executions.known(execution_id) if execution_id is not None else None
     noted = open_calls.of_result(execution, part.call_id) if part.call_id is not None else None
     length = characters(part.value)
@@ -287,7 +287,8 @@ def rename(call_id: str, sent_id: str) -> None:
         executions.noted(execution, sent_id, noted)
 
 
-def _execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
+def execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
+    """Return the execution of a request: the one that its results belong to, or that the context has."""
     answered = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
     return request_prefix.execution_of(request, request_prefix.newest_ids(reversed(parts)) or (), answered)
 

@@ -15,7 +15,7 @@ from agent_otel.core import (
     tool_names,
 )
 from agent_otel.core.executions import executions
-from agent_otel.core.remedy_hooks import dialogues, request_remedies, result_remedies
+from agent_otel.core.remedy_hooks import dialogues, model_boundary, request_remedies, result_remedies
 from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_stream import StreamVisit, as_stream
@@ -59,6 +59,7 @@ __all__ = [
     "as_stream",
     "dialogues",
     "enter_tool",
+    "model_boundary",
     "muted",
     "report_integration",
     "result_remedies",
@@ -88,7 +89,8 @@ def plain_request(request: ModelRequest) -> ModelRequest:
     )
 
 
-def _measures() -> bool:
+def measures() -> bool:
+    """Return true when calls and requests of this context are measured."""
     return switches.enabled and not switches.muted.get() and not is_suppressed()
 
 
@@ -100,7 +102,7 @@ def queues_calls() -> bool:
 @errors.guarded("model_request")
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
-    if not _measures():
+    if not measures():
         return None
     collected.run_due()
     if reader.rewrite is not None:
@@ -110,14 +112,19 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         remedy_hooks.cannot_rewrite(reader.request.__module__)
     if request is not None and request.continued:
         remedy_hooks.keeps_earlier_turns()
-    return None if request is None else model_request.ModelVisit(telemetry(), reader, plain_request(request))
+    if request is None:
+        return None
+    visit = model_request.ModelVisit(telemetry(), reader, plain_request(request))
+    if switches.added_messages.get():
+        switches.added_messages.set(0)
+    return visit
 
 
 @errors.guarded("model_request.dialogue")
 def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | None:
     """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
     acting = dialogues()
-    return None if acting is None or not _measures() else acting.begin(reader, invocation)
+    return None if acting is None or not measures() else acting.begin(reader, invocation)
 
 
 def summarizes() -> bool:
@@ -144,7 +151,7 @@ def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
 @errors.guarded("model_request")
 def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
-    if _measures():
+    if measures():
         if request.continued:
             remedy_hooks.keeps_earlier_turns()
         model_request.announced(telemetry(), plain_request(request))
@@ -156,7 +163,7 @@ def result_delivered(part: RequestPart, adapter: str, call: RequestPart | None =
 
     ``adapter`` is the module of the adapter, ``call`` the call, which that program may have run itself.
     """
-    if _measures():
+    if measures():
         remedy_hooks.cannot_rewrite(adapter)
         delivery.take_result(telemetry(), plain_part(part), None if call is None else plain_part(call))
 

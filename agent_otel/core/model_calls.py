@@ -29,12 +29,14 @@ from agent_otel.core.request_parts import (
     beginning,
     characters,
     fingerprint,
+    first_text,
     of_kind,
     outcome,
     sketch,
     texts,
 )
 from agent_otel.core.threads import open_calls, opened, parent_of
+from agent_otel.core.types import Replacement
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
-    from agent_otel.core.types import ModelRequest, RequestPart
+    from agent_otel.core.types import ModelRequest, Remedied, RequestPart
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
@@ -56,6 +58,17 @@ _MOST_ENDS = 1_024
 _LANGGRAPH = "langgraph"
 #: Fingerprints of the requests seen last.
 _ends: dict[int, None] = {}
+#: Results that a remedy has replaced in a request that is about to be sent, by the hash of the text in their place.
+_replaced: dict[int, Replaced] = {}
+
+
+class Replaced(NamedTuple):
+    """A result as the program sent it: its size, why it was cut, the reference of its next page; and the remedy."""
+
+    size: Size
+    reason: str | None
+    invites: tuple[int, ...] | None
+    by: Remedied
 
 
 class ModelCall(NamedTuple):
@@ -72,6 +85,16 @@ class ModelCall(NamedTuple):
     seen: SeenCall
     invites: tuple[int, ...] | None
     follows: str | None
+    replaced: Replaced | None
+
+
+def replace(value: object, arguments: object, whole: Size, by: Remedied) -> None:
+    """Remember a result that a remedy replaces in a request; nothing of its content is kept."""
+    cut = find_cut(value, whole.bytes)
+    invites = fragments.cursors_of(value) if further(value, arguments) else None
+    reason = None if cut is None else cut.reason
+    noted = Replaced(whole, reason, invites, by._replace(replacement=Replacement("", {})))
+    tool_names.keep(_replaced, hash(by.replacement.text), noted, _MOST_ENDS)
 
 
 def find(
@@ -135,15 +158,19 @@ def record(
     """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
     agent = execution_context.agent_of(request.agent)
     agent = clean(agent) if agent else None
-    name, reason = call.name, call.reason
+    name, replaced = call.name, call.replaced
     if seen_at == semconv.LAYER_MODEL_REQUEST:
-        remedy_hooks.shown(name)
+        remedy_hooks.shown(name, -1 if replaced else call.size.bytes)
     layer = semconv.LAYER_MODEL_REQUEST if seen_at == semconv.LAYER_MODEL_REQUEST else semconv.LAYER_TOOL
-    shown_at = {semconv.RESULT_SEEN_AT: seen_at, semconv.TRUNCATION_LAYER: layer}
-    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id), shown_at)
+    cuts = [] if call.reason is None else [(layer, call.reason)]
+    if replaced is not None:
+        cuts.append((semconv.LAYER_REMEDY, replaced.by.reason))
+        fragments.note(call.seen, cuts, call.size.bytes, call.seen.handed, replaced.by)
+        out.metrics.remedied(name, replaced.by.reason, call.size.bytes - replaced.by.bytes)
+    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id), seen_at, cuts)
     series = out.metrics.tool(name, agent)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
-    if reason is not None:
+    for layer, reason in cuts:
         out.metrics.truncations(name, layer, reason).record(1, exemplar)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
         out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, name, call.seen.fragment.reason)
@@ -191,7 +218,8 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
         return None  # the same request again
     if part.call_id is not None and seen is None and open_calls.is_an_adapters(part.call_id):
         return None
-    measured = size(part.value)
+    replaced = _replaced.get(hash(first_text(part.value))) if _replaced else None
+    measured = size(part.value) if replaced is None else replaced.size
     repeated, followup, follows = None, None, None
     if execution_id is not None:
         run = execution_context.current_run()
@@ -211,6 +239,10 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
         open_calls.add(seen)
     seen = seen or new_call(name)
     seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
+    if replaced is not None:
+        seen.handed = replaced.by.bytes
+        why, pages = replaced.reason, replaced.invites or ()
+        return ModelCall(*(name, call, part, digest, measured, why, repeated, followup, seen, pages, follows, replaced))
     cut = find_cut(part.value, measured.bytes)
     left = further(part.value, call.value)
     is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
@@ -220,7 +252,7 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
     if kept is not None:
         executions.partly_shown(seen, Fragment(kept, measured.bytes))
     invites = None if kept is None else fragments.cursors_of(part.value) if left else ()
-    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows)
+    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows, None)
 
 
 def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
@@ -230,7 +262,8 @@ def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
     offered = of_kind(parts, semconv.TOOLS)
     for part in offered:
         tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
-    return bool(offered) and not tool_names.is_tool(name)
+    names = {other for part in offered for other, _ in tool_names.definitions_in(part.value)}
+    return bool(names - {semconv.GET_TOOL_RESULT}) and not tool_names.is_tool(name)
 
 
 def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
@@ -262,14 +295,20 @@ def _adopted(execution: ExecutionState, part: RequestPart, call_id: str) -> Seen
 
 
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
-    out: Telemetry, call: ModelCall, agent: str | None, thread: str | None, turn: int, shown_at: dict[str, str]
+    out: Telemetry,
+    call: ModelCall,
+    agent: str | None,
+    thread: str | None,
+    turn: int,
+    seen_at: str,
+    cuts: Sequence[tuple[str, str]],
 ) -> Exemplar | None:
     """Add a span of no length below the current one, so that a query for tool calls finds the call.
 
     It has no length, because the time between two requests is that of the loop, with all it does. Attributes of the
     span around the request would hold one call, and a turn has several; what reads spans of tools would not find them.
     """
-    name, reason, seen_at = call.name, call.reason, shown_at[semconv.RESULT_SEEN_AT]
+    name, replaced = call.name, call.replaced
     if out.tracer is None or out.settings.spans == "enrich":
         return None
     attributes: dict[str, Any] = {
@@ -281,20 +320,22 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.ARGS_BYTES: call.digest.bytes,
         semconv.RESULT_SEEN_AT: seen_at,
         semconv.RESULT_BYTES: call.size.bytes,
-        semconv.RESULT_TRUNCATED: reason is not None and reason != semconv.SUSPECTED,
+        semconv.RESULT_TRUNCATED: any(reason != semconv.SUSPECTED for _, reason in cuts),
         **out.label_attributes,
     }
-    length = characters(call.result.value)
+    length = characters(call.result.value) if replaced is None else -1
     attributes[semconv.RESULT_ESTIMATED_TOKENS] = ((length if length >= 0 else call.size.bytes) + 3) // 4
     if not call.size.exact:
         attributes[semconv.RESULT_ESTIMATED] = True
-    if reason is not None:
-        attributes[semconv.TRUNCATION_LAYER] = shown_at[semconv.TRUNCATION_LAYER]
-        attributes[semconv.TRUNCATION_REASON] = reason
+    if cuts:
+        attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = cuts[-1]
+    if replaced is not None:
+        attributes[semconv.RESULT_HANDED_BACK_BYTES] = replaced.by.bytes
     named = {
         semconv.TOOL_CALL_ID: call.result.call_id,
         semconv.AGENT_NAME: agent,
         semconv.TOOL_FOLLOWUP: call.followup,
+        semconv.RESULT_REF: None if replaced is None else replaced.by.ref,
     }
     attributes.update({key: value for key, value in named.items() if value})
     execution_context.describe(attributes, call.name, thread, turn)
@@ -312,6 +353,7 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
     exemplar = spans.exemplar_of(shown.span)
     if call.seen.fragment is not None and call.seen.fragment.is_open:
         call.seen.fragment.span = shown.span.get_span_context()
-    shown.write({}, semconv.TOOL_ERROR if call.result.failed else None, None)
+    error_type = semconv.TOOL_ERROR if call.result.failed else None
+    shown.write({}, error_type if replaced is None else replaced.by.error_type or error_type, None)
     shown.end(now)
     return exemplar

@@ -324,7 +324,7 @@ class ModelVisit:
                 reader.request.__module__,
                 has_views=reader.rewrite is not None,
                 has_summaries=has_summaries,
-                ends_runs=request.ends_at_limit,
+                ends_runs=request.ends_at_limit or reader.answer_only is not None,
             )
 
     def _take(self, request: ModelRequest) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
 from agent_otel.core.execution_context import outermost
+from agent_otel.core.switches import added_messages
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 from agent_otel.settings import checks as setting_checks
 
@@ -56,9 +57,6 @@ class SummaryVisit(Protocol):
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
-#: The number of last messages in the next request that a dialogue has added: they are not a turn of the program.
-added_messages: ContextVar[int] = ContextVar("agent_otel_added_messages", default=0)
-
 _UNDECIDED = object()
 
 #: Makes the remedies for results. The functions below call their methods of the same names.
@@ -66,6 +64,7 @@ make_result_remedies: Callable[[Settings], Any] | None = None
 make_request_remedies: Callable[[Settings], Any] | None = None
 make_dialogues: Callable[[Settings], Any] | None = None
 make_summaries: Callable[[Settings], Any] | None = None
+make_model_boundary: Callable[[], Any] | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,10 +112,24 @@ def cannot_rewrite(
         setting_checks.cannot_finish(chosen, adapter)
 
 
-def shown(tool: str) -> None:
-    """Warn once that remedies do not act on a tool's calls, which only the requests of the program's own loop show."""
+def shown(tool: str, whole_bytes: int) -> None:
+    """Warn once that remedies do not act on a tool's calls, which only the requests of the program's own loop show.
+
+    Those that act on a request have left a result of ``whole_bytes`` whole, -1 where they have replaced it.
+    """
     if outermost.get() is None and tool != semconv.GET_TOOL_RESULT and not added_messages.get():
-        setting_checks.cannot_act_around(settings.current(), tool)
+        chosen = settings.current()
+        setting_checks.cannot_act_around(chosen, tool)
+        if type(chosen.result_ceiling_bytes) is int and 0 < chosen.result_ceiling_bytes < whole_bytes:
+            setting_checks.cannot_withhold(tool)
+
+
+@functools.lru_cache(maxsize=1)
+def model_boundary() -> Any:
+    """Return the remedies for results that no adapter has had, which act on requests; None when they are off."""
+    chosen = settings.current()
+    is_on = chosen.result_ceiling_bytes is not None or chosen.claim_check
+    return make_model_boundary() if make_model_boundary is not None and is_on else None
 
 
 def last_note(results: Sequence[object]) -> str | None:

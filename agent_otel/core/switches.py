@@ -11,3 +11,5 @@ hooked: set[str | None] = set()
 #: True where nothing is measured: in the code of a durable workflow, because a replay would count it again, and in
 #: functions of the program that this package calls.
 muted: ContextVar[bool] = ContextVar("agent_otel_muted", default=False)
+#: The number of last messages in the next request that a dialogue has added: they are not a turn of the program.
+added_messages: ContextVar[int] = ContextVar("agent_otel_added_messages", default=0)

@@ -22,6 +22,7 @@ from agent_otel.core.execution_context import Run, loop, loop_here
 from agent_otel.core.execution_state import Stage
 from agent_otel.core.executions import executions, new_call
 from agent_otel.core.request_parts import HEADS, OF_CALLS, sketch
+from agent_otel.core.switches import added_messages
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 
 if TYPE_CHECKING:
@@ -41,12 +42,13 @@ _MOST_ALIKE = 8  # threads with the same first message
 class Thread:
     """A thread: its id, its run, and the messages of its last request by number and by the prints of both ends."""
 
-    __slots__ = ("__weakref__", "count", "first", "id", "last", "run")
+    __slots__ = ("__weakref__", "count", "first", "id", "last", "run", "whole")
 
     def __init__(self, first: int) -> None:
         self.id = secrets.token_hex(16)
         self.first = first
         self.last = 0
+        self.whole = 0
         self.count = 0
         self.begin()
 
@@ -56,7 +58,9 @@ class Thread:
 
     def is_continued_by(self, messages: Sequence[RequestPart]) -> bool:
         """Return true when a request with the same first message begins as the thread's last request, and has more."""
-        return self.count < len(messages) and sketch(messages[self.count - 1]) == self.last
+        if not self.count:  # a remedy has entered it, and this is its first request
+            return True
+        return self.count < len(messages) and sketch(messages[self.count - 1]) in {self.last, self.whole}
 
     def take(self, new: Sequence[RequestPart], count: int) -> None:
         """Keep a request of so many messages by its new ones. A message of the user after an answer begins a run."""
@@ -93,18 +97,30 @@ class Threads:
             loop.set(None)
             return None
         with self.lock:
-            first = sketch(messages[0])
-            thread = None if execution_id is None else self._threads.get(execution_id)
-            if thread is None or not thread.is_continued_by(messages):  # ids may be equal in several threads
-                thread = self._find(messages, first, thread)
+            thread = self._find(messages, execution_id)
             # A request without tools beside a loop may be one for a title.
             is_beside = thread is None and loop.get() is not None and all(part.part != semconv.TOOLS for part in parts)
-            thread = self._add(Thread(first)) if thread is None else thread
+            thread = self._add(Thread(sketch(messages[0]))) if thread is None else thread
             self._threads.move_to_end(thread.id)
-            thread.take(messages[thread.count :] or messages[-1:], len(messages))
+            if not added_messages.get():  # the program's next request has none of them
+                thread.take(messages[thread.count :] or messages[-1:], len(messages))
         if not is_beside:
             loop.set(thread.run)
         return thread
+
+    def enter(self, parts: Sequence[RequestPart], execution_id: str | None) -> str | None:
+        """Enter the loop of a request, and begin its thread, before a remedy changes the request; return its execution.
+
+        The program has the last message as it is here, and its next request begins with that.
+        """
+        messages = [part for part in parts if part.part not in HEADS]
+        if (execution_id is not None and execution_id not in self._threads) or not messages:
+            return execution_id
+        with self.lock:
+            thread = self._find(messages, execution_id) or self._add(Thread(sketch(messages[0])))
+            thread.whole = sketch(messages[-1])
+        loop.set(thread.run)
+        return thread.id
 
     def take_new(self, execution_id: str, new: Sequence[RequestPart]) -> None:
         """Keep a request that continues the one before it by new parts."""
@@ -115,12 +131,16 @@ class Threads:
                 thread.take(new, thread.count + len(new))
         loop.set(None if thread is None else thread.run)
 
-    def _find(self, messages: Sequence[RequestPart], first: int, by_id: Thread | None) -> Thread | None:
-        """Return the thread that a request continues; ``by_id`` has the ids of its new results.
+    def _find(self, messages: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
+        """Return the thread that a request continues; the ids of its new results are of this execution.
 
         The thread of the context comes first. While it has a result to deliver, it also gets a request that has lost
         its history.
         """
+        first = sketch(messages[0])
+        by_id = None if execution_id is None else self._threads.get(execution_id)
+        if by_id is not None and by_id.is_continued_by(messages):  # else ids are equal in several threads
+            return by_id
         here = self._threads.get("" if (run := loop_here()) is None else run.key)
         if here is not None and by_id is None:
             state = executions.known(here.id)

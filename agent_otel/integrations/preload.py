@@ -72,6 +72,7 @@ def _remedies(chosen: Settings) -> None:
     remedy_hooks.request_remedies()
     remedy_hooks.dialogues()
     remedy_hooks.summaries()
+    remedy_hooks.model_boundary()
     core_backpressure.backpressure()
 
 
@@ -88,4 +89,5 @@ remedy_hooks.make_result_remedies = _maker("tool_results", "Remedies")
 remedy_hooks.make_request_remedies = _maker("history.request_rewriter", "Requests")
 remedy_hooks.make_dialogues = _maker("claim_check.dialogue", "Dialogues")
 remedy_hooks.make_summaries = _maker("history.automatic_summaries", "Summaries")
+remedy_hooks.make_model_boundary = _maker("model_boundary", "ModelBoundary")
 core_backpressure.make = _maker("backpressure", "current")

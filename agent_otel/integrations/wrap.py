@@ -177,6 +177,8 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
             wrapper = answering(wrapper, reader, reader.exchange, is_async=is_async)
         if handler.summarizes():
             wrapper = summarising(wrapper, reader, reader.exchange, is_async=is_async)
+    if isinstance(reader, ModelReader) and reader.rewrite is not None and handler.model_boundary() is not None:
+        wrapper = replacing(wrapper, reader, is_async=is_async)
     return wrapper
 
 
@@ -684,6 +686,24 @@ def watched(value: Any, visit: ResponseVisit) -> Any:
 # through the measured function, so that it counts like any other; a summary's is not. The caller gets the last
 # response. It gets all of a stream up to the first tool call at once; the rest is held until the stream ends, because a
 # call of the remedy's tool must not reach a program that does not have it.
+
+
+def replacing(inner: Wrapper, reader: ModelReader, *, is_async: bool) -> Wrapper:
+    """Return the wrapper that replaces large results in a request before the inner wrapper gets it."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        invocation = Invocation(instance, args, kwargs)
+        if handler.measures():
+            handler.model_boundary().act(reader, invocation)
+        return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
+
+    async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
+        invocation = Invocation(instance, *call)
+        if handler.measures():
+            await handler.model_boundary().aact(reader, invocation)
+        return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
+
+    return wrapper_async if is_async else wrapper
 
 
 def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:

@@ -165,8 +165,13 @@ class Remedies:
         #: The largest size in bytes that no remedy acts on; -1 if a remedy records every result.
         self._untouched_bytes = -1
         if not (self._gate or self._retried or self._limits or self._ceiling_bytes == AUTO):
-            thresholds = [self._ceiling_bytes, None if check is None else self._claim_bytes]
-            self._untouched_bytes = min((one for one in thresholds if one is not None), default=-1)
+            self._untouched_bytes = self.least_bytes
+
+    @property
+    def least_bytes(self) -> int:
+        """The largest size in bytes on which neither the ceiling nor the claim check acts; -1 without either."""
+        thresholds = (self._ceiling_bytes, None if self._claim_check is None else self._claim_bytes)
+        return min((one for one in thresholds if one is not None), default=-1)
 
     def finished(self, execution: str) -> None:
         """Drop the state of an execution that has ended."""
@@ -263,6 +268,17 @@ class Remedies:
             read, value = self._gate.left(record, reader, read, value, invocation)
         if not isinstance(record, ToolInvocation) or _is_done(record, reader):
             return value
+        found = await self.replacement(record, reader, read, invocation, blocks=blocks)
+        put = self._put_back(record, reader, found, value, invocation)
+        if self._retried is not None:
+            await self._retried.keep(record, read, blocks=blocks)
+        self._count(record, read)
+        return put
+
+    async def replacement(
+        self, record: ToolInvocation, reader: ToolReader, read: object, invocation: Invocation, *, blocks: bool
+    ) -> Remedied | None:
+        """Return what takes the place of a result: a view of the stored one, or an error; None for the whole result."""
         claimed_from = None  # the bytes above which the result is stored
         if self._claim_check is not None and record.name != GET_TOOL_RESULT:
             claimed_from = max(self._claim_bytes, record.call.offloads_above)
@@ -271,11 +287,7 @@ class Remedies:
         found, check, size = None, self._claim_check, _size(record, reader)
         if check is not None and size is not None and claimed_from is not None and size.bytes > claimed_from:
             found = await check.view(record, Content(read, size.bytes), blocks=blocks)
-        put = self._put_back(record, reader, found or self._withheld(record, reader, invocation), value, invocation)
-        if self._retried is not None:
-            await self._retried.keep(record, read, blocks=blocks)
-        self._count(record, read)
-        return put
+        return found or self._withheld(record, reader, invocation)
 
     def _passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
         """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""

@@ -30,7 +30,7 @@ QUEUE: Final = ("max_parallel_tool_calls", "tokens_per_minute")
 ON_ITEMS: Final = ("result_ceiling_bytes", "claim_check", "max_result_bytes", "max_result_tokens", *QUEUE)
 ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history")
 #: Fields of remedies that act around a handler only.
-ON_HANDLERS: Final = ("result_ceiling_bytes", "claim_check", "max_parallel_tool_calls", "tool_policy")
+ON_HANDLERS: Final = ("max_parallel_tool_calls", "tool_policy")
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
 # Variables that Kubernetes sets in every pod of a namespace with a service whose name begins with agent-otel.
@@ -154,6 +154,16 @@ def cannot_act_around(chosen: DataclassInstance, tool: str) -> None:
         in_use(chosen, ON_HANDLERS),
         f"without effect on calls of {tool}, which only the requests to the model show. Decorate its function with "
         "agent_otel.tool, or call it within agent_otel.tool_call.",
+    )
+
+
+def cannot_withhold(tool: str) -> None:
+    """Warn once that a result above the ceiling went whole in a request that no remedy can change."""
+    _without_effect(
+        f"ceiling in requests {tool}",
+        "AGENT_OTEL_RESULT_CEILING_BYTES",
+        f"without effect on results of {tool}, which only requests of a layer show that cannot be rewritten. Decorate "
+        "its function with agent_otel.tool, or call it within agent_otel.tool_call.",
     )
 
 

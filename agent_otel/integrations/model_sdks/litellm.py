@@ -28,7 +28,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import wrap
-from agent_otel.integrations.final_request import OF_ANSWERS, is_forced
+from agent_otel.integrations.final_request import OF_ANSWERS, ChatFunction, is_forced
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
 from agent_otel.integrations.model_sdks.stainless import plain_model
@@ -176,6 +176,7 @@ completing = ModelReader(
     *(_usage, _asks, _watch, ends),
     outermost=True,
     rewrite=lambda invocation, view: _rewrite(invocation, view, 1, "messages"),
+    answer_only=ChatFunction(1).answer_only,
     exchange=exchange,
     passes=_passes,
 )

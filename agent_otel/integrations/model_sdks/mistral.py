@@ -20,6 +20,7 @@ from agent_otel._internal.object_kinds import (
     is_text,
     listed,
     properties,
+    reworded,
     text,
 )
 from agent_otel.core import handler
@@ -159,35 +160,34 @@ def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     path, body = invocation.arg(1, "path"), invocation.arg(4, "request")
     messages = fields(body).get("messages")
     if path.startswith(_CONVERSATIONS) and body is not None:
-        view([_chat_message(fields(entry)) for entry in listed(fields(_inner(body)).get("inputs"))], kept=True)
+        inner = _inner(body)
+        entries = listed(fields(inner).get("inputs"))
+        chat = [_chat_message(fields(entry)) for entry in entries]
+        made = view(chat, kept=True)
+        if made is not chat:  # the program's own entries are copied
+            inner.inputs = [_with_result(*both) for both in zip(entries, map(fields, made), strict=True)]
     # The SDK made this model for this request only; its messages may be the program's own and are copied.
     if path.partition("#")[0] in _COMPLETIONS and type(messages) is list and is_named(body, "BaseModel"):
         body.messages = view(messages, cached=False)
 
 
 def _chat_message(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry of a conversation as chats have it, to be read only."""
+    """Return an entry of a conversation as chats have it."""
     is_result = text(entry.get("type")) == "function.result"
     role = "tool" if is_result else text(entry.get("role")) or "assistant"
-    return {"role": role, "content": entry.get("result")}
+    return {"role": role, "content": entry.get("result"), "tool_call_id": entry.get("tool_call_id")}
+
+
+def _with_result(entry: Any, message: Mapping[str, Any]) -> Any:
+    """Return an entry with the result of a message."""
+    is_changed = is_named(entry, "FunctionResultEntry") and entry.result != message["content"]
+    return entry.model_copy(update={"result": message["content"]}) if is_changed else entry
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the results that a conversation gets: it has the tools that it began with, and no request adds one."""
-    body = invocation.arg(4, "request")
-    if body is None or not invocation.arg(1, "path").startswith(_CONVERSATIONS):
-        return
-    inner = _inner(body)
-    entries = listed(fields(inner).get("inputs"))
-    if entries:
-        inner.inputs = [_reworded(entry, reword) for entry in entries]  # the program's own entries are copied
-
-
-def _reworded(entry: Any, reword: Callable[[str], str]) -> Any:
-    result = text(fields(entry).get("result"))
-    if result is None or not is_named(entry, "FunctionResultEntry"):
-        return entry
-    return entry.model_copy(update={"result": reword(result)})
+    if invocation.arg(1, "path").startswith(_CONVERSATIONS):
+        _rewrite(invocation, lambda messages, **_: reworded(messages, reword))
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
@@ -201,6 +201,13 @@ def _answer_only(invocation: Invocation, note: str) -> None:
     body.messages = with_system(body.messages, note, lambda: models.SystemMessage(content=note))
     for name, value in tool_fields(fields(body)).items():
         setattr(body, name, value)
+
+
+def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
+    """Put a view in the place of a chat's messages, for remedies that have to act before the SDK builds its request."""
+    messages = invocation.kwargs.get("messages")
+    if type(messages) is list and (made := view(messages, cached=False)) is not messages:
+        invocation.kwargs = {**invocation.kwargs, "messages": made}
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -250,6 +257,7 @@ chatting = ModelReader(
     _watch,
     lambda event: openai.ends(_item(event)),
     outermost=True,
+    rewrite=_rewrite_chat,
     exchange=exchange,
     passes=lambda event: openai.passes(attributes(event).get("data", event)),
 )

@@ -19,7 +19,8 @@ from agent_otel._internal.daemon_pool import run_now
 from agent_otel._internal.object_kinds import reworded
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
-from agent_otel.core.remedy_hooks import added_messages, message_ids
+from agent_otel.core.remedy_hooks import message_ids
+from agent_otel.core.switches import added_messages
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool

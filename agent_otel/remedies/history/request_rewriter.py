@@ -19,8 +19,9 @@ from agent_otel._internal.errors import ours
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
-from agent_otel.core.remedy_hooks import added_messages, message_ids
+from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.request_prefix import Messages
+from agent_otel.core.switches import added_messages
 from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import transcript
@@ -40,6 +41,7 @@ from agent_otel.remedies.history.argument_compaction import (
 from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
 from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, trimming
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History
+from agent_otel.remedies.model_boundary import request_of
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
 
@@ -97,15 +99,16 @@ class Requests:
         if reader.rewrite is None:
             return
         is_last = False
-        request = None if self._limits is None else reader.request(invocation)
 
         def view(messages: Any, *, cached: bool = True, kept: bool = False) -> Any:
             nonlocal is_last
             is_last = bool(self._maxima) and is_due(messages, self._maxima)
             count = len(messages) - added_messages.get()
             own, added = messages[:count], messages[count:]
+            request = None if self._limits is None else request_of(reader, invocation, messages)
             if self._limits is not None and request is not None:
                 is_last = count_shown(out, self._limits, request, own) or is_last
+            is_last = is_last and not is_noted(messages[:1])
             if self._views is None or kept:
                 return messages
             if self._trims and own and is_observed(own[-1]):
@@ -117,7 +120,6 @@ class Requests:
 
         reader.rewrite(invocation, view)
         message_ids.set(())
-        added_messages.set(0)
         if is_last and reader.answer_only is not None:
             reader.answer_only(invocation, NOTE)
 
@@ -182,6 +184,11 @@ def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
             return False
         is_asked = seen.by_user and not seen.answered
     return False
+
+
+def is_noted(messages: Sequence[Any]) -> bool:
+    """Return True when a layer above has asked for the answer already."""
+    return any(NOTE in (text_of(fields(message).get("content")) or "") for message in messages)
 
 
 def is_observed(message: Any) -> bool:

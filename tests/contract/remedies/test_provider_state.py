@@ -47,10 +47,6 @@ UNNAMED = (
     "AGENT_OTEL_CLAIM_CHECK: get_tool_result cannot be offered in a request through {layer}; the result's view has the "
     "reference and names no tool."
 )
-OWN_LOOP = (
-    "AGENT_OTEL_CLAIM_CHECK: without effect on calls of read, which only the requests to the model show. Decorate its "
-    "function with agent_otel.tool, or call it within agent_otel.tool_call."
-)
 PROGRAM = """
 import json
 import agent_otel.auto
@@ -203,7 +199,7 @@ def test_conversations_at_openai_keep_their_messages_and_get_the_tool(
     first, second, third, beside, last, items_only, *_ = kept
     assert (first, beside, items_only) == ({"previous_response_id": "resp_1"}, {"previous_response_id": "resp_1"}, {})
     assert (second, third, last) == (*[{"conversation": value} for value in ("conv_1", {"id": "conv_1"})], second)
-    assert sorted(report["messages"]) == [OWN_LOOP, SUMMARIES, VIEWS]
+    assert sorted(report["messages"]) == [SUMMARIES, VIEWS]
 
 
 def test_a_conversation_through_litellm_keeps_its_messages(forks: Forks) -> None:
@@ -249,7 +245,7 @@ def test_a_conversation_at_mistral_keeps_its_entries_and_ends_at_a_limit(forks: 
     choices = [{"tool_choice": "none"}, {"temperature": 0.5, "tool_choice": "none"}, None]
     assert [request.get("completion_args") for request in ended] == choices
     assert [request["inputs"][0]["result"] for request in ended] == [LIMITED] * 3
-    assert sorted(report["messages"]) == sorted([OWN_LOOP, SUMMARIES, VIEWS, UNNAMED.format(layer="mistral")])
+    assert sorted(report["messages"]) == sorted([SUMMARIES, VIEWS, UNNAMED.format(layer="mistral")])
 
 
 def test_a_context_at_ollama_goes_on_as_it_is(forks: Forks) -> None:

@@ -159,9 +159,8 @@ def test_calls_of_a_loop_that_only_its_requests_show(environment: Callable[[str]
     child = environment("openai-agents").run(_LOOP, env=settings, check=True)
     assert [
         (
-            "AGENT_OTEL_RESULT_CEILING_BYTES, AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS: without effect on calls of fetch, "
-            "which only the requests to the model show. Decorate its function with agent_otel.tool, or call it within "
-            "agent_otel.tool_call."
+            "AGENT_OTEL_MAX_PARALLEL_TOOL_CALLS: without effect on calls of fetch, which only the requests to the "
+            "model show. Decorate its function with agent_otel.tool, or call it within agent_otel.tool_call."
         )
     ] == [line for line in child.stderr.splitlines() if "AGENT_OTEL" in line]
 
