@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 S = Scope({JOB: "job"})
 
+_CHANGE = (semconv.PART, semconv.CHANGE)
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
 #: Parts of requests that belong to a tool.
 _OF_TOOLS = (f'{TOOL}!=""',)
@@ -142,10 +143,17 @@ CARRYING = Row(
         events_of(
             "Broken beginnings of requests",
             "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt "
-            "cache serves what follows it. system: a time or an id in the prompt; tools: their list or order changes; "
+            "cache serves what follows it. system: a time or an id in the prompt; tools: `order`, `added`, `removed`; "
             "tool_results: old results are shortened one by one. The span around the request has "
             f"{semconv.CONTEXT_CHANGED_TOOL}.",
-            [Line(top(S.events(semconv.PREFIX_CHANGES, by=(semconv.PART,))), legend(semconv.PART))],
+            [Line(top(S.events(semconv.PREFIX_CHANGES, by=_CHANGE)), legend(*_CHANGE))],
+        ),
+        graph_of(
+            "Cache misses, in $window",
+            "US dollars that tokens cost because a request began otherwise than the one before, by the part that "
+            "changed and how. Empty: nothing changed, or no model has a price (AGENT_OTEL_MODEL_PRICES).",
+            [Line(top(S.sum(semconv.MISSED_COST, by=_CHANGE, over=WINDOW)), legend(*_CHANGE))],
+            MONEY,
         ),
         graph_of(
             "Saved by remedies, in $window",

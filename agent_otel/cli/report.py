@@ -173,10 +173,18 @@ def _review(store: Prometheus, since: str, seconds: float, until: float, matcher
         "grown": _grown(now, before),
         "cut": _counted(now, calls, semconv.RESULTS_TRUNCATED, ("tool", "layer", "reason"), "results"),
         "incomplete": _counted(now, None, semconv.ANSWERS_INCOMPLETE, ("tool", "reason"), "answers"),
+        "missed": _missed(now),
         "repeating": _counted(now, calls, semconv.TOOL_REPEATS, ("tool",), "repeats"),
         "nearest": _nearest(now),
         "costs": _costs(now),
     }
+
+
+def _missed(now: _Period) -> list[_Row]:
+    """Return the tokens and US dollars that changed beginnings of requests cost, by the part and how it changed."""
+    names = (semconv.PART, semconv.CHANGE)
+    tokens, dollars = now.counts(semconv.MISSED_TOKENS, *names), now.sums(semconv.MISSED_COST, *names)
+    return _rows(tokens, names, ("dollars", "tokens"), dollars=dollars, tokens=tokens)
 
 
 def _rounded(sums: Mapping[_Key, float]) -> defaultdict[_Key, int]:
@@ -408,7 +416,15 @@ _TABLES: Final = (
         "Who repeats",
         "tool | repeats | share",
         "{tool} | {repeats:,} | {share:.1%}",
-        "Calls with the arguments of an earlier call in the same execution.",
+        "Calls with the arguments of an earlier call in the same execution, or the same result again and again.",
+    ),
+    _Table(
+        "missed",
+        "Cache misses",
+        "part | change | money | tokens",
+        "{part} | {change} | ${dollars:,.2f} | {tokens:,}",
+        "Tokens that the provider's cache would have had if no request had begun otherwise than the one before.",
+        names=2,
     ),
     _Table(
         "nearest",

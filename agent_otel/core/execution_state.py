@@ -178,8 +178,8 @@ class Conversation:
     """
 
     __slots__ = (
-        *("bytes", "definitions", "has_restarted", "input_tokens", "offered", "parts", "prefix", "read_parts", "said"),
-        *("shares", "task", "token_sizes", "turns"),
+        *("bytes", "cacheable", "definitions", "has_restarted", "input_tokens", "missed", "offered", "parts", "prefix"),
+        *("read_parts", "said", "shares", "task", "token_sizes", "turns"),
     )
 
     def __init__(self) -> None:
@@ -190,6 +190,10 @@ class Conversation:
         self.task = 0
         self.read_parts = 0
         self.input_tokens = 0
+        #: Tokens of the last request that its provider's cache may have.
+        self.cacheable = 0
+        #: The part that changed since the request before, how it changed, and the tokens of that one in a cache.
+        self.missed: tuple[str, str, int] | None = None
         self.bytes = 0
         self.turns = 0
         self.has_restarted = False

@@ -77,7 +77,7 @@ class SentRequest:
 
     __slots__ = (
         *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "known", "model", "removed"),
-        *("is_continued", "parts", "reservation", "run", "shares", "span", "tools"),
+        *("is_continued", "missed", "parts", "reservation", "run", "shares", "span", "tools"),
     )
 
     def __init__(
@@ -99,6 +99,9 @@ class SentRequest:
         self.shares = shares
         self.execution = execution
         self.conversation = conversation
+        self.missed: tuple[str, str, int] | None = None
+        if conversation is not None:
+            self.missed, conversation.missed = conversation.missed, None
         self.run = None if run is None else run.totals
         self.span = trace.get_current_span()
         #: True for a request of an agent inside a tool.
@@ -139,6 +142,8 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
             totals.tokens.add(usage)
         if sent.conversation is not None and used:
             sent.conversation.input_tokens, sent.conversation.bytes = used, sent.bytes
+            # A cache that a program asks for has what was written to it, an automatic one the whole request.
+            sent.conversation.cacheable = usage.cached + usage.written if usage.written else used
         if state is not None and used:
             last = LastRequest(used, sent.bytes, sent.model)
             state.last_requests = {**(state.last_requests or {}), sent.is_inside: last}
@@ -164,8 +169,29 @@ def _known(  # noqa: PLR0913, PLR0917 - the readings of one request
     facts: ModelFacts,
 ) -> None:
     pay(divided, totals, usage, facts)
+    if sent.missed is not None:
+        shown.update(_missed(out, sent.model, sent.missed, usage, facts.rates(usage)))
     if usage.input:
         record(out, sent, usage.input, sizes, shown, facts)
+
+
+def _missed(
+    out: Telemetry, model: str | None, missed: tuple[str, str, int], usage: Usage, rates: Rates | None
+) -> dict[str, float]:
+    """Count the tokens that a cache would have had; return them, and the US dollars, as attributes of the span.
+
+    Where writing to the cache has a price of its own, a program has to ask for it: without any, there was no cache.
+    """
+    part, how, cacheable = missed
+    tokens = max(min(cacheable, usage.input) - usage.cached, 0)
+    if not tokens or (rates is not None and rates.written > rates.input and not (usage.cached or usage.written)):
+        return {}
+    out.metrics.record(semconv.MISSED_TOKENS, tokens, model, part, how)
+    if rates is None:
+        return {semconv.CONTEXT_MISSED_TOKENS: tokens}
+    cost = tokens * max((rates.written if usage.written else rates.input) - rates.cached, 0.0)
+    out.metrics.record(semconv.MISSED_COST, cost, model, part, how)
+    return {semconv.CONTEXT_MISSED_TOKENS: tokens, semconv.CONTEXT_MISSED_COST: cost}
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:

@@ -138,13 +138,16 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
             if not continues:
                 change = within(conversation.parts, parts, same)
                 tell(out, change, conversation.parts, sized, calls)
+                conversation.missed = None if change is None else (change.part, change.how, conversation.cacheable)
                 _tell_summarized(conversation, sized)
                 _tell_dropped(out, agent, drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
             return undelivered, None, NO_SHARES  # it begins no conversation
-        tell(out, of_head(execution, request, sized, offered), parts, sized, calls)
+        change, cacheable = of_head(execution, request, sized, offered)
+        tell(out, change, parts, sized, calls)
         conversation = executions.conversation(execution, key)
+        conversation.missed = None if change is None else (change.part, change.how, cacheable)
         conversation.turns = begin(conversation, parts)
         conversation.definitions = _definitions(sized)
     if not lost:
@@ -375,13 +378,14 @@ _PREFIX_ANSWERED = frozenset(KINDS[part] for part in _ANSWERED)
 class Change(NamedTuple):
     """The first changed part of a request: its kind, its place in the request before, and the bytes from there on.
 
-    ``tool`` is the first tool with a definition that has moved or changed.
+    ``tool`` is the first tool with a definition that has moved or changed, ``how`` the kind of the change.
     """
 
     part: str
     at: int
     bytes: int
     tool: str | None = None
+    how: str = semconv.CONTENT
 
 
 def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
@@ -394,15 +398,19 @@ def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
     return Change(_PARTS[before.kinds[same]], same, sum(before.sizes[same:]))
 
 
-def of_head(execution: ExecutionState, request: ModelRequest, sized: Sequence[Sized], offered: int) -> Change | None:
+def of_head(
+    execution: ExecutionState, request: ModelRequest, sized: Sequence[Sized], offered: int
+) -> tuple[Change | None, int]:
     """Return the change of the tools or the system prompt in a request that continues one of the conversations.
+
+    The number is the tokens of the request before that a cache may have.
 
     Such a request begins a conversation of its own, as that of a sub-agent does. Without tools, a request may be one
     for a title or a summary, and changes nothing.
     """
     streams = execution.streams
     if not streams or request.continued or not any(one.part.part == semconv.TOOLS for one in sized):
-        return None
+        return None, 0
     prints = {one.print for one in sized}
     for earlier in reversed(list(streams.values())):
         _, sizes, kinds = earlier.parts
@@ -411,11 +419,21 @@ def of_head(execution: ExecutionState, request: ModelRequest, sized: Sequence[Si
         if is_answered and prints.issuperset(messages):
             part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
             at = max(kinds.find(KINDS[part]), 0)
+            old, new = (earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else ((), ())
             # The first definition that has moved, changed, come or gone.
-            pairs = zip_longest(earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else ()
-            tool = next((one[0] for old, new in pairs if old != new and (one := new or old)), None)
-            return Change(part, at, sum(sizes[at:]), tool)
-    return None
+            tool = next((one[0] for was, now in zip_longest(old, new) if was != now and (one := now or was)), None)
+            found = Change(part, at, sum(sizes[at:]), tool, _how(dict(old), dict(new)))
+            return found, earlier.cacheable
+    return None, 0
+
+
+def _how(old: Mapping[str, int | None], new: Mapping[str, int | None]) -> str:
+    """Return how definitions of tools changed, by their prints."""
+    if old and old == new:
+        return semconv.ORDER
+    if any(new[name] != each for name, each in old.items() if name in new) or old.keys() == new.keys():
+        return semconv.CONTENT
+    return semconv.ADDED if new.keys() - old.keys() else semconv.REMOVED
 
 
 def _definitions(sized: Sequence[Sized]) -> tuple[tuple[str, int | None], ...]:
@@ -430,12 +448,13 @@ def tell(
     """Count a change by part, and show on the current span which part changed."""
     if change is None:
         return
-    out.metrics.record(semconv.PREFIX_CHANGES, 1, change.part)
+    out.metrics.record(semconv.PREFIX_CHANGES, 1, change.part, change.how)
     span = trace.get_current_span()
     if not span.is_recording():
         return
     attributes: dict[str, Any] = {
         semconv.CONTEXT_CHANGED_PART: change.part,
+        semconv.CONTEXT_CHANGE: change.how,
         semconv.CONTEXT_CHANGED_BYTES: change.bytes,
     }
     if change.tool is not None:

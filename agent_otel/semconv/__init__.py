@@ -170,6 +170,12 @@ CONTEXT_LARGEST_DEFINITION: Final = _attribute("agent_otel.context.largest_defin
 _CHANGED = "when the request continues the one before, and begins otherwise"
 CONTEXT_CHANGED_PART: Final = _attribute("agent_otel.context.changed_part", "string", _CHANGED,
     "the first part that changed, as in `agent_otel.context.largest_part`: no prompt cache serves what follows it")
+CONTEXT_CHANGE: Final = _attribute("agent_otel.context.change", "string", _CHANGED,
+    "how it changed: `order` (the same definitions of tools), `added`, `removed` or `content`")
+CONTEXT_MISSED_TOKENS: Final = _attribute("agent_otel.context.missed_tokens", "int", _CHANGED,
+    "tokens that the provider's cache would have had if the request began as the one before")
+CONTEXT_MISSED_COST: Final = _attribute("agent_otel.context.missed_cost", "double", f"{_CHANGED}; with a price",
+    "US dollars that these tokens cost more than cached ones")
 CONTEXT_CHANGED_MESSAGE: Final = _attribute("agent_otel.context.changed_message", "int", f"{_CHANGED}, in its messages",
     "the place of that part in the request before, without tools and system prompt, counted from 1")
 CONTEXT_CHANGED_TOOL: Final = _attribute("agent_otel.context.changed_tool", "string", f"{_CHANGED}, in a tool's part",
@@ -241,6 +247,7 @@ _histogram, _counter, _gauge = (partial(METRICS.add, kind) for kind in (HISTOGRA
 LAYER: Final = "layer"
 REASON: Final = "reason"
 BY: Final = "by"
+CHANGE: Final = "change"
 THRESHOLD: Final = "threshold"
 PART: Final = "part"
 WHERE: Final = "where"
@@ -341,9 +348,14 @@ DEFINITION_SENT: Final = _counter("agent_otel.tool.definition.sent", "By", _TOOL
     "Bytes of the definitions of tools in model requests; counted for several requests at once.")
 DEFINITION_TOKENS: Final = _counter("agent_otel.tool.definition.tokens", "{token}", _TOOL,
     "Tokens of the definitions of tools in model requests; counted for several requests at once.")
-PREFIX_CHANGES: Final = _counter("agent_otel.model.prefix.changes", "{request}", (PART,),
-    "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt cache serves "
-    "what follows it.")
+_PREFIX = (PART, CHANGE)
+PREFIX_CHANGES: Final = _counter("agent_otel.model.prefix.changes", "{request}", _PREFIX,
+    "Requests that continue the one before and begin otherwise, by the first part that changed, and how: no prompt "
+    "cache serves what follows it.")
+MISSED_TOKENS: Final = _counter("agent_otel.model.cache.missed.tokens", "{token}", (REQUEST_MODEL, *_PREFIX),
+    "Input tokens of these requests that the provider's cache would have had if they began as the one before.")
+MISSED_COST: Final = _counter("agent_otel.model.cache.missed.cost", "{USD}", (REQUEST_MODEL, *_PREFIX),
+    "US dollars that the same tokens cost more than cached ones, where the model has a price.")
 HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (AGENT_NAME,),
     "Requests that lack the latest results of tools, which no earlier request had either.")
 HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (AGENT_NAME,),
@@ -482,6 +494,10 @@ STRING_TOO_LONG: Final = "string_too_long"
 RESULT_WITHOUT_CALL: Final = "result_without_call"
 CALL_WITHOUT_RESULT: Final = "call_without_result"
 OTHER_REASON: Final = "other"
+ORDER: Final = "order"
+ADDED: Final = "added"
+REMOVED: Final = "removed"
+CONTENT: Final = "content"
 ARGUMENTS: Final = "arguments"
 BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.

@@ -109,7 +109,8 @@ def test_a_request_shows_its_tools_and_what_changed(environment: Callable[[str],
     assert changes == [None, None, None, "tool_results", "system", "tools", None]
     assert (of(3, "changed_message"), of(3, "changed_tool"), of(5, "changed_tool")) == (3, "search", "late")
     assert found["agent_otel_model_prefix_changes_total"] == [
-        [{"part": part}, 1.0] for part in ("tool_results", "system", "tools")
+        [{"part": part, "change": change}, 1.0]
+        for part, change in (("tool_results", "content"), ("system", "content"), ("tools", "added"))
     ]
 
     assert run["agent_otel.execution.model_requests"] == 7
