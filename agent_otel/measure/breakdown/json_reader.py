@@ -37,7 +37,6 @@ TOO_MUCH: Final = "too much"  # too deep, or too many values that had to be read
 WINDOW: Final = 32 * 1024  # bytes or characters decoded at a time
 
 _LONGEST_ESCAPES: Final = 12  # a surrogate pair
-_PLAIN_NUMBER: Final = 64
 _SCALAR: Final = pattern(r"[-+.0-9A-Za-z]*")
 _DIGITS: Final = pattern(r"[0-9.eE+-]*")
 _CONSTANTS: Final = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -160,27 +159,16 @@ class Window:
             self._more()
 
     def scalar(self) -> Any:
-        """Decode a number or a constant; a number may be longer than any window."""
-        text, start, length, beginning, digits = self.text, self.at, 0, "", True
-        while True:
-            match = _SCALAR.match(self.text, self.at)
-            part = match.group() if match else ""
-            length += len(part)
-            beginning = (beginning + part)[:_PLAIN_NUMBER]
-            digits = digits and _DIGITS.fullmatch(part) is not None
-            self.at += len(part)
-            if self.at < self.end or self.ended:
-                break
-            self.reach(1)
-        if length > _PLAIN_NUMBER and digits:
-            return length
-        value, used = attempt(decode, beginning, default=(None, -1))
-        if used == length:
-            return value
-        cut = self.at == self.end and (digits or any(constant.startswith(beginning) for constant in _CONSTANTS))
-        if self.text is text:
-            self.at = start
-        raise StopError(CUT if cut else MALFORMED)
+        """Decode a number or a constant; of a longer number than the window the rest is malformed."""
+        self.reach(WINDOW)
+        match = _SCALAR.match(self.text, self.at)
+        text = match.group() if match else ""
+        value, used = attempt(decode, text, default=(None, -1))
+        if used != len(text):
+            is_begun = _DIGITS.fullmatch(text) or any(constant.startswith(text) for constant in _CONSTANTS)
+            raise StopError(CUT if is_begun and self.at + len(text) == self.end else MALFORMED)
+        self.at += used
+        return value
 
     def raw(self) -> tuple[str, bool]:
         """Read on in a string as it is written, as far as the window reaches, and return whether it ended.
@@ -526,6 +514,8 @@ class Reader:
         window, like = self._window, (len(self._frames), key)
         is_long = like in self._long
         piece = window.text[window.at : window.at + (_FIRST if is_long else PIECE)]
+        if _CLOSER[piece[0]] not in piece:
+            return _MISSING  # an exception costs more
         value, used = attempt(decode, piece, default=(_MISSING, 0))
         if is_long and used:
             self._long.discard(like)
