@@ -152,6 +152,12 @@ def _remember(
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
     if turns_left is not None and turns_left < FEW_TURNS and executions.is_first(execution):
         series.few_turns.record(1)
+    if turns_left is None and cap_bytes is not None and len(sizes) > 1 and sizes[-1] > sizes[-2]:
+        series.forecast(execution_id, max(0, (cap_bytes - sizes[-1]) // (sizes[-1] - sizes[-2])))  # two turns only
+    elif turns_left is not None:
+        series.forecast(execution_id, turns_left)
+    if not track.refused:
+        series.is_stuck(execution_id, stuck=False)
     track.utilization = utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     track.last = (size_bytes, cap_bytes, turns_left)
     tracks = execution.tracks
@@ -177,7 +183,7 @@ def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:
     series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
     series.rejected.record(1)
     if step.execution is not None and executions.refused(step.execution, kind_of(step, direction, kind)) > 1:
-        series.stuck.record(1)
+        series.is_stuck(step.execution)
 
 
 def finish(  # noqa: PLR0913 - the state of a step at its end

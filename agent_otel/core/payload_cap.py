@@ -161,6 +161,8 @@ def _release(version: str) -> tuple[int, ...] | None:
 #: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
 #: accepts.
 _FILLED: Final = 0.5
+#: A cap from here on is that of a store, which no single result meets: it is no layer on the way of a result.
+_OF_A_STORE: Final = 512 * 1024 * 1024
 #: Share of what is left of the context window that one result may fill: the response and further results need room, and
 #: a result may have more tokens in its bytes than the request so far.
 _CONTEXT_SHARE: Final = 0.5
@@ -252,7 +254,7 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall
         if context_bytes is not None:
             found.append(Budget(context_bytes, semconv.CONTEXT))
     room = room_of(execution)
-    if room.cap_bytes is not None:
+    if room.cap_bytes is not None and room.cap_bytes < _OF_A_STORE:
         left_bytes = max(0, room.cap_bytes - room.taken_bytes)
         found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
     return _least(found, chosen)

@@ -424,7 +424,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
     read = produced or call.failed
     if read is not None:
         read_bytes, _ = read
-        is_large = read_bytes > call.out.settings.large_result_bytes
+        is_large = read_bytes > series.large_bytes
         limit_bytes, limiting = call.known_budget or call.budget()
         layer = limiting if (call.remedied.bytes if call.remedied else read_bytes) > limit_bytes else None
     duration = series.duration if call.error_type is None else series.failed_duration(call.error_type)
@@ -434,6 +434,12 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         series.args_size.add(call.args_bytes, exemplar)
         if produced is not None:
             series.size.add(read_bytes, exemplar)
+            if read_bytes > series.bound or call.started > series.until:
+                grown_from = series.noticed(read_bytes, call.started)
+                if grown_from and call.span is not None:
+                    foreign_spans.add_event(
+                        call.span.span, semconv.RESULT_GROWN, {semconv.RESULT_USUAL_BYTES: grown_from}
+                    )
         if layer is not None:
             series.over_budget[layer].add(1, exemplar)
         if is_large:

@@ -300,7 +300,7 @@ def finish(record: ToolInvocation) -> None:
     if record.unasked and (record.span is None or record.is_deferred) and record.produced is None:
         spans.drop(record.span)  # the framework has deferred the call, for example for an approval
         return
-    exemplar = None
+    exemplar = opened = None
     if record.tracing:
         if record.span is None:
             open_span(record, attach=False)
@@ -312,8 +312,11 @@ def finish(record: ToolInvocation) -> None:
             if record.cuts:
                 _show_cut(record)
             exemplar = spans.exemplar_of(opened.span)
+    try:
+        record_metrics(record, seconds, exemplar)
+    finally:
+        if opened is not None:
             opened.end()
-    record_metrics(record, seconds, exemplar)
     if record.state is not None or record.call.call_id is not None or (threads.has_some and record.tracing):
         keep(record)
     if record.out.settings.compact_arguments:

@@ -102,6 +102,8 @@ HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only whe
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
     "when the history is lost",
     "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
+RESULT_USUAL_BYTES: Final = _attribute("tool.result.usual_bytes", "int", "on the event `tool_result_grown`",
+    "the largest of the tool's first 20 results in this process, or in the one before")
 _CHANGE = "on the event `tool_schema_changed`"
 PROPERTIES_ADDED: Final = _attribute("agent_otel.tool.properties_added", "string[]", _CHANGE, "new properties")
 PROPERTIES_REMOVED: Final = _attribute("agent_otel.tool.properties_removed", "string[]", _CHANGE, "removed properties")
@@ -282,6 +284,11 @@ RESULTS_OVER_BUDGET: Final = _counter("agent_otel.tool.results.over_budget", "{r
     "Results larger than the weakest layer on their way accepts, by that layer, after remedies.")
 RESULTS_TRUNCATED: Final = _counter("agent_otel.tool.results.truncated", "{result}", (GEN_AI_TOOL_NAME, LAYER, REASON),
     "Results found cut, by the layer that cut and how it is known.")
+RESULTS_GROWN: Final = _counter("agent_otel.tool.results.grown", "{result}", _TOOL,
+    "Results over 5 times the largest of the tool's first 20 in the process, or in the process before, which a status "
+    "file keeps.")
+RESULT_LARGEST: Final = _gauge("agent_otel.tool.result.largest", "By", _TOOL,
+    "The largest result of the last 5 minutes, exactly.")
 RESULTS_SUSPECTED: Final = _counter("agent_otel.tool.results.suspected", "{result}", _TOOL,
     "Results that may be cut: only their length equals a known limit. They are not in `.truncated`.")
 RESULTS_CLEARED: Final = _counter("agent_otel.tool.results.cleared", "{result}", _TOOL,
@@ -378,6 +385,12 @@ PAYLOAD_SIZE: Final = _histogram("agent_otel.workflow.payload.size", "By", _BOUN
     SIZE_BUCKETS)
 UTILIZATION: Final = _histogram("agent_otel.workflow.payload.utilization", "1", (RUNTIME, WORKFLOW_NAME, DIRECTION),
     "Payload bytes ÷ cap bytes, where there is a cap.", UTILIZATION_BUCKETS)
+PAYLOAD_LARGEST: Final = _gauge("agent_otel.workflow.payload.largest", "By", _BOUNDARY,
+    "The largest payload of the last 5 minutes, exactly.")
+TURNS_LEFT: Final = _gauge("agent_otel.workflow.payload.turns_left", "{turn}", _BOUNDARY,
+    "Turns that still fit at the recent growth, of the execution with fewest in the last 5 minutes.")
+STUCK: Final = _gauge("agent_otel.workflow.payload.stuck", "{execution}", _BOUNDARY,
+    "Executions that are stuck now: their runtime has refused the same payload again within the last 5 minutes.")
 PAYLOAD_CAP: Final = _gauge("agent_otel.workflow.payload.cap", "By", (RUNTIME, DIRECTION),
     "The smallest cap that payloads are held against.")
 PAYLOAD_NEAR_CAP: Final = _counter("agent_otel.workflow.payload.near_cap", "{payload}", _BOUNDARY,
@@ -553,6 +566,7 @@ PAGE: Final = "page"
 UNDELIVERED: Final = "undelivered"
 ANSWER_INCOMPLETE: Final = "answer_incomplete"
 HISTORY_DROPPED_EVENT: Final = "history_dropped"
+RESULT_GROWN: Final = "tool_result_grown"
 SHAPE_CHANGED: Final = "tool_result_shape_changed"
 TOOL_SCHEMA_CHANGED: Final = "tool_schema_changed"
 KEYS_ADDED: Final = "keys.added"

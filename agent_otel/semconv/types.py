@@ -22,6 +22,8 @@ SHARE_BUCKETS: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
 TOKEN_BUCKETS: Final = tuple(4.0**power for power in range(4, 14))
 MONEY_BUCKETS: Final = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0)
 COUNT_BUCKETS: Final = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0)
+#: A momentary gauge has no value for longer than this after it was set.
+MOMENT_SECONDS: Final = 300.0
 
 HISTOGRAM: Final = "histogram"
 COUNTER: Final = "counter"
@@ -57,6 +59,11 @@ class Metric(NamedTuple):
     labels: tuple[str, ...]
     meaning: str
     buckets: tuple[float, ...] = ()
+
+    @property
+    def is_momentary(self) -> bool:
+        """Return true for a gauge whose value ends after `MOMENT_SECONDS`, so that no old one is shown."""
+        return self.kind == GAUGE and self.name.endswith((".largest", ".stuck", ".turns_left"))
 
     @property
     def prometheus_name(self) -> str:

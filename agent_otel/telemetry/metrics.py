@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import threading
 import time
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.measure.preview import clean
-from agent_otel.semconv.types import COUNTER
+from agent_otel.semconv.types import COUNTER, MOMENT_SECONDS
 from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.sinks.base import Fan, Group, grouped
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 
 _MOST_DEFINITIONS: Final = 8
 _MOST_COSTLY: Final = 10
+#: A tool's first results, and how many times the largest of them, and bytes, a result exceeds that has grown.
+_FIRST_RESULTS: Final = 20
+_GROWTH: Final = 5
+_LEAST_GROWN_BYTES: Final = 4096
 MOST_SETS: Final = 200
 """Sets of values that have series of their own besides the fixed ones; in further ones, the others are ``_other``."""
 
@@ -300,6 +305,10 @@ def is_active(source: str) -> bool:
     return bool(getattr(instance, "is_instrumented_by_opentelemetry", False))
 
 
+#: Tool -> bytes of the largest of its first results in the process before, from the status file.
+usual_before: dict[str, int] = {}
+
+
 class ToolSeries:
     """The series of one tool and agent that most calls record on."""
 
@@ -313,6 +322,16 @@ class ToolSeries:
         self.tool = tool
         self._agent = agent
         self.duration = metrics.series(semconv.TOOL_DURATION, tool, agent, "") if timed else None
+        self.large_bytes = metrics.large_result_bytes
+        #: Until this time (seconds of `time.perf_counter`), a result up to this size is neither the largest nor grown.
+        self.until = 0.0
+        self.bound: float = -1
+        self._largest, self._grown = metrics.bound(
+            {semconv.GEN_AI_TOOL_NAME: tool}, semconv.RESULT_LARGEST, semconv.RESULTS_GROWN
+        )
+        self._before = usual_before.get(tool, 0)
+        self._first: list[int] = []
+        self._most = -1
         self.over_budget = {
             layer: metrics.series(semconv.RESULTS_OVER_BUDGET, tool, layer) for layer in semconv.BUDGET_LAYERS
         }
@@ -331,8 +350,30 @@ class ToolSeries:
         """Record a call that only a model request shows. Its duration is unknown."""
         self.args_size.record(args_bytes, exemplar)
         self.size.record(result_bytes, exemplar)
+        self.noticed(result_bytes, time.perf_counter())
         if result_bytes > self._metrics.large_result_bytes:
             self.large.record(1, exemplar)
+
+    @property
+    def usual(self) -> int:
+        """Return the bytes of the largest of the first results; 0 while there are too few."""
+        return max(self._first) if len(self._first) >= _FIRST_RESULTS else 0
+
+    def noticed(self, result_bytes: int, now: float) -> int:
+        """Compare a result with those before it; return the bytes from which it has grown, 0 when it has not."""
+        if result_bytes > self._most or now > self.until:
+            self._most, self.until = result_bytes, now + MOMENT_SECONDS
+            self._largest.record(result_bytes)
+        usual = self._before or self.usual
+        least = max(_GROWTH * usual, _LEAST_GROWN_BYTES) if usual else math.inf
+        if len(self._first) < _FIRST_RESULTS:
+            self._first.append(result_bytes)
+        else:
+            self.bound = min(self._most, least)
+        if result_bytes <= least:
+            return 0
+        self._grown.record(1)
+        return usual
 
     def failed_duration(self, error_type: str) -> Series | None:
         """Return the duration series of calls that failed with this error type, None when it is not recorded."""
@@ -403,11 +444,22 @@ class PayloadSeries:
         self.rejected, self.stuck, self.few_turns = metrics.bound(
             values, semconv.PAYLOADS_REJECTED, semconv.STUCK_RETRIES, semconv.FEW_TURNS_LEFT
         )
+        self._largest, self._turns_left, self._stuck = metrics.bound(
+            values, semconv.PAYLOAD_LARGEST, semconv.TURNS_LEFT, semconv.STUCK
+        )
+        self._most, self._until = -1, 0.0
+        #: By execution: its turns left and the time of this, and the time of its last refusal in a row.
+        self._turns: dict[str, tuple[int, float]] = {}
+        self._refused: dict[str, float] = {}
         self._caps = caps
         self._cap_bytes = 0
 
     def payload(self, payload_bytes: int, cap_bytes: int | None, near_ratio: float, exemplar: Exemplar | None) -> None:
         """Record the size of a payload and, where there is a cap, its utilization."""
+        now = time.monotonic()
+        if payload_bytes > self._most or now > self._until:
+            self._most, self._until = payload_bytes, now + MOMENT_SECONDS
+            self._largest.record(payload_bytes)
         if cap_bytes is None:
             self.size.record(payload_bytes, exemplar)
             return
@@ -424,6 +476,25 @@ class PayloadSeries:
             self.over.record(1, exemplar)
         elif utilization >= near_ratio:
             self.near.record(1, exemplar)
+
+    def forecast(self, execution: str, turns: int) -> None:
+        """Show the turns left of the execution that has fewest."""
+        now = time.monotonic()
+        self._turns = {name: seen for name, seen in self._turns.items() if now - seen[1] <= MOMENT_SECONDS}
+        self._turns[execution] = turns, now
+        self._turns_left.record(min(left for left, _ in self._turns.values()))
+
+    def is_stuck(self, execution: str, *, stuck: bool = True) -> None:
+        """Show how many executions are stuck, after this one was refused again, or was taken at last."""
+        if not stuck and execution not in self._refused:
+            return
+        now = time.monotonic()
+        self._refused = {name: at for name, at in self._refused.items() if now - at <= MOMENT_SECONDS}
+        self._refused.pop(execution, None)
+        if stuck:
+            self.stuck.record(1)
+            self._refused[execution] = now
+        self._stuck.record(len(self._refused))
 
 
 class ModelSeries:

@@ -28,7 +28,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import providers
-from agent_otel.telemetry.metrics import Labels, Metrics, costliest, labelled
+from agent_otel.telemetry.metrics import Labels, Metrics, costliest, labelled, usual_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -235,8 +235,10 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
 
         def described() -> dict[str, object]:
             names = {"integrations": integrations(), "spans": spans, "metrics": where}
-            return {**names, "warnings": errors.warnings(), "costliest": costliest.rows()}
+            usual = {tool: series.usual for (tool, _), series in list(made.metrics.tools.items()) if series.usual}
+            return {**names, "warnings": errors.warnings(), "costliest": costliest.rows(), "usual_bytes": usual}
 
+        usual_before.update(_usual_before(chosen.status_file) or {})
         StatusFile(chosen.status_file, described)
     return made, spans, where
 
@@ -481,6 +483,18 @@ _MARK: Final = "agent_otel_status"
 _BEGINNING: Final = b'{\n  "' + _MARK.encode() + b'": '
 _FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0)
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL
+
+
+@errors.guarded("status.read")
+def _usual_before(path: str) -> dict[str, int]:
+    """Return the sizes of usual results that the newest status at this path has; none where there is no status."""
+    pattern = Path(path.replace("{pid}", "*")).absolute()
+    found = [file for file in pattern.parent.glob(pattern.name) if file.is_file() and not file.is_symlink()]
+    text = max(found, key=lambda file: file.stat().st_mtime).read_bytes() if found else b""
+    if not text.startswith(_BEGINNING):
+        return {}
+    status = json.loads(text)
+    return {tool: size for tool, size in status.get("usual_bytes", {}).items() if type(size) is int}
 
 
 class StatusFile:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import time
 from bisect import bisect_left
 from operator import add
@@ -12,7 +13,7 @@ from opentelemetry import trace
 from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
-from agent_otel.semconv.types import COUNTER, HISTOGRAM
+from agent_otel.semconv.types import COUNTER, HISTOGRAM, MOMENT_SECONDS
 from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
@@ -197,16 +198,19 @@ class _CounterGroup(Group):
 
 
 class GaugeCell(Series):
-    """The value of one gauge series."""
+    """The value of one gauge series; a momentary one is exposed until a time (seconds of the monotonic clock)."""
 
-    __slots__ = ("value",)
+    __slots__ = ("_seconds", "until", "value")
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float = math.inf) -> None:
         self.value = 0.0
+        self._seconds = seconds
+        self.until = 0.0 if seconds < math.inf else math.inf
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:  # noqa: ARG002 - gauges have none
         """Set the gauge."""
         self.value = value
+        self.until = time.monotonic() + self._seconds
 
 
 _Cell = HistogramCell | CounterCell | GaugeCell
@@ -226,13 +230,15 @@ class Cells:
         cell = self._cells.get(values)
         if cell is None:
             kind = self.metric.kind
-            made = CounterCell(self._unsettled) if kind == COUNTER else GaugeCell()
+            seconds = MOMENT_SECONDS if self.metric.is_momentary else math.inf
+            made = CounterCell(self._unsettled) if kind == COUNTER else GaugeCell(seconds)
             cell = HistogramCell(self.metric.buckets) if kind == HISTOGRAM else made
         return self._cells.setdefault(values, cell)
 
     def settled(self) -> list[tuple[tuple[str, ...], _Cell]]:
-        """Return all label values with their cells, which hold all that has been recorded."""
+        """Return all label values with their cells, which hold all that has been recorded; no gauge that has ended."""
         with recording.held:
             for group in list(self._unsettled.values()):
                 group.settle()
-        return list(self._cells.items())
+        now = time.monotonic()
+        return [(values, cell) for values, cell in self._cells.items() if type(cell) is not GaugeCell or now <= cell.until]
