@@ -119,7 +119,7 @@ _GLANCE = glance(
         COUNT,
         FEW,
         who=legend(WORKFLOW),
-        alerts=("AgentWorkflowFewTurnsLeft",),
+        alerts=("AgentWorkflowPayloadNearCap",),
         links=_TO_WORKFLOW,
         empty=NO_GROWTH,
     ),
@@ -142,7 +142,7 @@ _GLANCE = glance(
         COUNT,
         FEW_IS_GOOD,
         who=legend(TOOL),
-        alerts=("AgentToolFirstTruncation", "AgentToolTruncationHigh"),
+        alerts=("AgentToolFirstTruncation",),
         links=_TO_TOOL,
     ),
     stat_of(

@@ -124,7 +124,7 @@ _GLANCE = glance(
         COUNT,
         NONE_IS_GOOD,
         who=legend(AGENT),
-        alerts=("AgentTaskDropped",),
+        alerts=("AgentHistoryLost",),
         links=_OF_AGENT,
     ),
     stat_of(
@@ -166,7 +166,7 @@ _GLANCE = glance(
         ),
         SHARE,
         ((None, "green"), (0.001, "orange"), (0.05, "red")),
-        alerts=("AgentClaimCheckFailing", "AgentClaimCheckUnresolvedRefs"),
+        alerts=("AgentClaimCheckFailing",),
     ),
 )
 

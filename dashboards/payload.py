@@ -84,7 +84,7 @@ _GLANCE = glance(
         COUNT,
         FEW,
         who=legend(WORKFLOW),
-        alerts=("AgentWorkflowFewTurnsLeft",),
+        alerts=("AgentWorkflowPayloadNearCap",),
         links=LINKS,
         empty=NO_GROWTH,
     ),
@@ -96,7 +96,7 @@ _GLANCE = glance(
         COUNT,
         FEW_IS_GOOD,
         who=legend(WORKFLOW),
-        alerts=("AgentWorkflowFewTurnsLeft",),
+        alerts=("AgentWorkflowPayloadNearCap",),
         links=LINKS,
     ),
     stat_of(

@@ -62,7 +62,7 @@ _GLANCE = glance(
         COUNT,
         FEW_IS_GOOD,
         who=legend(TOOL),
-        alerts=("AgentToolResultTooLarge", "AgentToolResultsMostlyLarge"),
+        alerts=("AgentToolResultOverBudget",),
         links=LINKS,
     ),
     stat_of(
@@ -73,7 +73,7 @@ _GLANCE = glance(
         COUNT,
         FEW_IS_GOOD,
         who=legend(TOOL),
-        alerts=("AgentToolFirstTruncation", "AgentToolJsonTruncated"),
+        alerts=("AgentToolFirstTruncation",),
         links=LINKS,
     ),
     stat_of(
@@ -83,7 +83,7 @@ _GLANCE = glance(
         share(S.sum(semconv.RESULTS_TRUNCATED), S.sum(semconv.RESULT_SIZE, "_count")),
         SHARE,
         CUT,
-        alerts=("AgentToolTruncationHigh",),
+        alerts=("AgentToolFirstTruncation",),
     ),
     stat_of(
         "Answers from a part",

@@ -277,7 +277,7 @@ RARE = Row(
             COUNT,
             steps=NONE_IS_GOOD,
             empty=_UNCHANGED,
-            links=(links.to_alert("AgentToolSchemaChanged"), *LINKS),
+            links=LINKS,
         ),
         table_of(
             "Definitions in use",
@@ -294,7 +294,6 @@ RARE = Row(
             ],
             ("Tool", "Agent", "Processes"),
             empty="No request has offered a tool.",
-            links={"Tool": (links.to_alert("AgentToolSchemaNew"),)},
         ),
     ),
 )

@@ -8,7 +8,7 @@ import string
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agent_otel.semconv.types import UTILIZATION_BUCKETS
+from agent_otel.semconv.types import MONEY_BUCKETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -43,10 +43,10 @@ def _thresholds(*kind: Any) -> Callable[[Any, str], Any]:
     return lambda default, meaning: field(default=default, metadata={"kind": Kind(*kind), "meaning": meaning})
 
 
-def _one_of(*bounds: float) -> Callable[[Any, str], Any]:
+def _one_of(unit: str, *bounds: float) -> Callable[[Any, str], Any]:
     """Return thresholds that are compared with buckets: Prometheus would round any other number up to one."""
     expected = f"one of {', '.join(f'{bound:g}' for bound in bounds)}"
-    return _thresholds("ratio", _NUMBER, float, bounds.__contains__, expected)
+    return _thresholds(unit, _NUMBER, float, bounds.__contains__, expected)
 
 
 def _size(text: str) -> int:
@@ -65,9 +65,9 @@ _wait = _thresholds("duration", _DURATION, str, bool, "a duration as Prometheus 
 _ratio = _thresholds(
     "ratio", _NUMBER, float, lambda value: 0 < value <= 1, "a ratio above 0 and not above 1, such as 0.2"
 )
-_utilization = _one_of(*(bound for bound in UTILIZATION_BUCKETS if bound < 1))
 #: The buckets of daprd 1.18 below 1.
-_dapr_ratio = _one_of(0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+_dapr_ratio = _one_of("ratio", 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+_dollars = _one_of("dollars", *MONEY_BUCKETS)
 _factor = _thresholds("factor", _NUMBER, float, lambda value: value > 1, "a factor above 1, such as 4")
 _count = _thresholds("count", re.compile(r"\d+"), int, lambda value: value >= 1, "a whole number from 1 up")
 _bytes = _thresholds("bytes", _SIZE, _size, lambda _: True, "a size such as 16000, 32KiB or 2MiB")
@@ -85,31 +85,33 @@ class Thresholds:
         "1h", "A counter that was not scraped for longer than this is taken for a new one that began at 0."
     )
 
-    large_results_window: str = _duration("15m", "Large results are counted over this window.")
-    large_results_min: int = _count(1, "So many large results of a tool in the window alert.")
-    over_budget_window: str = _duration("15m", "Results above their budget are counted over this window.")
-    mostly_large_window: str = _duration("1h", "The share of large results is taken over this window.")
-    mostly_large_ratio: float = _ratio(0.5, "A larger share of large results than this alerts.")
-    mostly_large_min_results: int = _count(10, "Results of a tool in the window for its share to count.")
-    mostly_large_for: str = _wait("15m", "How long the share has to be that large.")
+    over_budget_window: str = _duration("15m", "Results above a known limit are counted over this window.")
+    over_budget_min: int = _count(3, "So many of them in the window page.")
+    over_default_window: str = _duration("15m", "The share of large results is taken over this window.")
+    over_default_ratio: float = _ratio(0.5, "A larger share of large results than this alerts.")
+    over_default_min_results: int = _count(10, "Results of a tool in the window for its share to count.")
+    ceiling_window: str = _duration("1h", "The share of results that the ceiling replaces is taken over this.")
+    ceiling_ratio: float = _ratio(0.2, "A larger share of them than this alerts.")
+    ceiling_min_results: int = _count(20, "Results of a tool in the window for its share to count.")
 
-    truncated_window: str = _duration("1h", "The share of truncated results is computed over this window.")
-    truncated_ratio: float = _ratio(0.5, "A larger share of truncated results alerts.")
-    truncated_min_results: int = _count(20, "Results of a tool in the window for its share to count.")
-    truncated_for: str = _wait("30m", "How long the share has to be that large.")
     first_cut_window: str = _duration("15m", "Window in which a tool's first truncation alerts.")
     first_cut_history: str = _duration("1w", "A tool that was truncated in this time before does not alert.")
     first_cut_min_results: int = _count(20, "Results in that time that a tool needs to alert; with fewer, it is new.")
 
-    json_cut_window: str = _duration("30m", "The share of results with cut JSON is taken over this.")
-    json_cut_ratio: float = _ratio(0.9, "A share of results with cut JSON from here on alerts.")
-    json_cut_min_results: int = _count(3, "Results of a tool in the window for its share to count.")
-    json_cut_for: str = _wait("10m", "How long the share has to be that large.")
-
     answers_incomplete_window: str = _duration(
         "15m", "Answers that are built on a part of a result are counted over this window."
     )
-    answers_incomplete_min: int = _count(1, "So many of them in the window alert.")
+    answers_incomplete_min: int = _count(3, "So many of them in the window page, or alert where the model was told,")
+    answers_incomplete_ratio: float = _ratio(0.05, "if they are this share of the agent's answers, or")
+    answers_told_ratio: float = _ratio(0.2, "this share where the model was told.")
+    repeats_window: str = _duration("15m", "Repeated calls are counted over this window.")
+    repeats_min: int = _count(20, "So many repeated calls of a tool in the window alert,")
+    repeats_ratio: float = _ratio(0.5, "if they are at least this share of its calls.")
+    costly_window: str = _duration("15m", "The mean cost of executions is taken over this window.")
+    costly_history: str = _duration("1w", "The mean before, to which it is compared, is taken over this time.")
+    costly_factor: float = _factor(5.0, "How many times the mean before alerts.")
+    costly_min_executions: int = _count(20, "Executions in that time for its mean to count.")
+    costly_dollars: float = _dollars(5.0, "An execution that costs more US dollars alerts.")
 
     invalid_arguments_window: str = _duration(
         "30m", "The share of calls with invalid arguments is taken over this window."
@@ -118,14 +120,11 @@ class Thresholds:
     invalid_arguments_factor: float = _factor(2.0, "How many times its average before it has to be.")
     invalid_arguments_history: str = _duration("1d", "The time before over which that average is taken.")
     invalid_arguments_min_calls: int = _count(10, "Calls of a tool in the window for its share to count.")
-    schema_changed_window: str = _duration("15m", "Changes of definitions are counted over this window.")
-    schema_new_window: str = _duration("1h", "A definition that is new alerts for so long.")
-    schema_new_history: str = _duration("1w", "A definition that was used in this time before is not new.")
-    schema_changed_min: int = _count(1, "So many of them in the window alert.")
 
-    p95_window: str = _duration("1h", "The 95th percentile of result sizes is taken over this window.")
+    p95_window: str = _duration("15m", "The 95th percentile of result sizes is taken over this window.")
     grown_factor: float = _factor(4.0, "How many times the earlier 95th percentile alerts.")
     grown_min_bytes: int = _bytes(16_000, "A 95th percentile below this is no matter how much it grew.")
+    grown_min: int = _count(3, "So many results alert that a process found grown.")
     grown_min_results: int = _count(20, "Results of a tool in the window for its percentile to count.")
     grown_baseline_window: str = _duration(
         "1d", "The highest 95th percentile in a window of this length is what it is compared with."
@@ -137,37 +136,33 @@ class Thresholds:
         "12h", "Without results last week, how long ago the window ends; 12h lies around yesterday's hour."
     )
     grown_first_window: str = _duration(
-        "10h", "Without results yesterday, the highest 95th percentile in a window of this length counts."
+        "12h", "Without results yesterday, the highest 95th percentile in a window of this length counts."
     )
-    grown_first_offset: str = _duration("2h", "How long ago that window ends.")
-    grown_for: str = _wait("15m", "How long the 95th percentile has to be that large.")
+    grown_first_offset: str = _duration("15m", "How long ago that window ends.")
 
     errors_window: str = _duration("30m", "The share of failed tool calls is taken over this window.")
     errors_ratio: float = _ratio(0.2, "A larger share of failed calls than this alerts.")
     errors_min_calls: int = _count(20, "Calls of a tool in the window for its share to count.")
     errors_for: str = _wait("10m", "How long the share has to be that large.")
 
-    payload_window: str = _duration("15m", "The fullest payload is looked for in this window.")
-    payload_near_ratio: float = _utilization(
-        0.8, "A payload above this share of its cap alerts, if AGENT_OTEL_PAYLOAD_NEAR_RATIO is no more."
-    )
+    payload_near_ratio: float = _ratio(0.8, "A payload above this share of its cap alerts, if no forecast is known.")
+    last_turns: int = _count(1, "So many turns left, or fewer, page.")
+    few_turns: int = _count(2, "So many turns left, or fewer, alert.")
     payload_over_window: str = _duration("15m", "Payloads over their cap or refused are counted over this.")
-    few_turns_window: str = _duration("15m", "Executions with few turns left are counted over this window.")
-    growth_window: str = _duration("1h", "The growth per turn is averaged over this window.")
-    stuck_retries_window: str = _duration("15m", "Retries that cannot succeed are counted over this window.")
+    state_bytes: int = _bytes(10_000_000, "A larger state, in a store without a near cap, alerts.")
+    state_window: str = _duration("15m", "What an execution writes is counted over this window.")
+    state_written_bytes: int = _bytes(100_000_000, "More bytes of states by an execution in the window alert.")
     dapr_window: str = _duration("15m", "The fullest dispatch of daprd is looked for in this window.")
     dapr_ratio: float = _dapr_ratio(
         0.9, "A dispatch above this share of daprd's limit alerts; daprd stalls it above 0.95."
     )
 
     history_lost_window: str = _duration("15m", "Requests without history are counted over this window.")
-    history_lost_min: int = _count(1, "So many of them in the window alert.")
-    task_dropped_window: str = _duration("15m", "Conversations without their task are counted over this.")
-    task_dropped_min: int = _count(1, "So many of them in the window alert.")
+    history_lost_min: int = _count(3, "So many of them in the window page.")
     context_near_window: str = _duration("15m", "Requests near the context window are counted over this.")
     context_near_min: int = _count(1, "So many of them in the window alert.")
-    request_rejected_window: str = _duration("15m", "Requests that a provider refuses are counted over this.")
-    request_rejected_min: int = _count(1, "So many of them in the window alert.")
+    request_rejected_window: str = _duration("15m", "Requests that providers refuse are counted over this.")
+    request_rejected_min: int = _count(1, "So many of them in the window page.")
     limit_hit_window: str = _duration("15m", "Calls skipped at a limit are counted over this window.")
     limit_hit_min: int = _count(1, "So many of them in the window alert.")
     denied_window: str = _duration("15m", "Calls that the policy denies are counted over this window.")
@@ -175,7 +170,7 @@ class Thresholds:
     claim_check_window: str = _duration("15m", "Operations on the claim store are counted over this window.")
     claim_check_min_errors: int = _count(3, "So many failed operations in the window alert,")
     claim_check_errors_ratio: float = _ratio(0.1, "if they are a larger share of all operations than this.")
-    claim_check_for: str = _wait("5m", "How long that has to be so.")
+    claim_check_for: str = _wait("1m", "How long that has to be so.")
     unresolved_window: str = _duration("15m", "References without a stored result are counted over this.")
     unresolved_min: int = _count(1, "So many of them in the window alert.")
 
@@ -220,7 +215,7 @@ RUNBOOK = "alerts/runbooks/{alert}.md"
 _MATCHER = r'\s*[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\\n]|\\.)*"\s*'
 _SELECTOR = re.compile(rf"{_MATCHER}(?:,{_MATCHER})*,?\s*")
 _LABEL = re.compile(r"[a-zA-Z_]\w*")
-_OURS = ("alertname", "component", "severity")
+_OURS = ("alertname", "cause", "component", "severity")
 
 
 @dataclass(frozen=True)

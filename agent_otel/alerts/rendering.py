@@ -13,7 +13,7 @@ from agent_otel.alerts.promql import COMPONENT, Query, Recording, in_order
 from agent_otel.alerts.rules import GROUPS, Alert, Group
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 #: Formats: plain rule files, ``PrometheusRule``, and files for ``mimirtool rules load``.
 PROMETHEUS: Final = "prometheus"
@@ -49,21 +49,18 @@ def recordings(thresholds: Thresholds, options: Options) -> tuple[Recording, ...
 
 
 def _recordings(query: Query, group: Group) -> tuple[Recording, ...]:
-    read = (recording for rule in group.rules for recording in rule.alert(query).reads)
-    return in_order((*read, *(make(query) for make in group.recordings)))
+    return in_order(recording for rule in group.rules for recording in rule.alert(query).reads)
 
 
 def uses() -> dict[str, tuple[str, ...]]:
-    """Return, for each threshold, the alerts that use it, and the recorded series that no alert reads."""
-    found: dict[str, tuple[str, ...]] = {item.name: () for item in fields(Thresholds)}
-    for group in GROUPS.values():
-        makers: list[Callable[[Query], Alert | Recording]] = [*group.recordings, *(rule.alert for rule in group.rules)]
-        for make in makers:
-            noticing = _Noticing()
-            made = make(Query(cast("Thresholds", noticing), Options()))
-            for name in noticing.read:
-                found[name] += (made.record if isinstance(made, Recording) else made.name,)
-    return found
+    """Return, for each threshold, the alerts that use it."""
+    found: dict[str, dict[str, None]] = {item.name: {} for item in fields(Thresholds)}
+    for rule in (rule for group in GROUPS.values() for rule in group.rules):
+        noticing = _Noticing()
+        rule.alert(Query(cast("Thresholds", noticing), Options()))
+        for name in noticing.read:
+            found[name][rule.name] = None
+    return {name: tuple(users) for name, users in found.items()}
 
 
 class _Noticing:
@@ -107,6 +104,7 @@ def _groups(query: Query, runbooks: Mapping[str, str]) -> list[dict[str, Any]]:
     return [
         {
             "name": name,
+            **({"interval": group.interval} if group.interval else {}),
             "rules": [
                 *({"record": rule.record, "expr": rule.expr} for rule in _recordings(query, group)),
                 *(_alert(alert, query.options, runbooks) for alert in _alerts(query, group)),
@@ -123,11 +121,18 @@ def _alert(rule: Alert, options: Options, runbooks: Mapping[str, str]) -> dict[s
         "alert": rule.name,
         "expr": rule.expr,
         **{name: duration for name, duration in timing.items() if duration},
-        "labels": {"severity": rule.severity, "component": COMPONENT, **options.labels},
+        "labels": {
+            "severity": rule.severity,
+            **({"cause": rule.cause} if rule.cause else {}),
+            "component": COMPONENT,
+            **options.labels,
+        },
         "annotations": {
             "summary": rule.summary,
             "description": rule.description,
-            "dashboard": options.dashboard_url.rstrip("/") + rule.dashboard,
+            "traces": rule.traces,
+            # A relative link opens nothing: it is a text without an address of Grafana.
+            "dashboard": (options.dashboard_url.rstrip("/") or "in Grafana: ") + rule.dashboard,
             **({"runbook": text} if text else {"runbook_url": link}),
         },
     }
@@ -179,9 +184,7 @@ def page() -> str:
             item.metadata["kind"].unit,
             f"`{item.default}`",
             item.metadata["meaning"],
-            "all"
-            if len(users[item.name]) > len(shipped) / 2
-            else ", ".join(f"`{user}`" if ":" in user else user for user in users[item.name]),
+            "all" if len(users[item.name]) > len(shipped) / 2 else ", ".join(users[item.name]),
         )
         for item in fields(Thresholds)
     ]

@@ -1,15 +1,18 @@
 """The rules as data: recorded series and alerts, in the groups of the rule files.
 
-The comment of an alert says why it has its severity. In a text, ``<name>`` is the value of a threshold, and ``<name%>``
-a ratio as a percentage.
+An alert is critical when a user was harmed, or will be within the hour, by proof and not by likeness. It is a warning
+when somebody should look today.
+``rules.yaml`` has their texts.
 """
 
 from __future__ import annotations
 
-import functools
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import yaml
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
@@ -18,14 +21,15 @@ from agent_otel.alerts.promql import JOB, Events, Query, Recording
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
-_TOOL: Final = semconv.GEN_AI_TOOL_NAME
-_WORKFLOW: Final = (semconv.RUNTIME, semconv.WORKFLOW_NAME)
+_AGENT: Final = (semconv.AGENT_NAME,)
+_TOOL: Final = (semconv.GEN_AI_TOOL_NAME, *_AGENT)
+_RUN: Final = (semconv.WORKFLOW_NAME, *_AGENT)
+_WORKFLOW: Final = (semconv.RUNTIME, *_RUN)
 _DIRECTED: Final = (*_WORKFLOW, semconv.DIRECTION)
 _BOUNDARY: Final = (*_WORKFLOW, semconv.ACTIVITY, semconv.DIRECTION)
 _MODEL: Final = (semconv.REQUEST_MODEL,)
-_AGENT: Final = (semconv.AGENT_NAME,)
 
 # daprd's own histograms (1.17.7 and newer), payload ÷ --max-body-size, and their labels: dapr/dapr,
 # pkg/diagnostics/workflow_monitoring.go.
@@ -40,6 +44,13 @@ NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 
 
+#: Reasons of fragments that are no harm, because the agent can read on; and those of which the model is told.
+READABLE: Final = (semconv.CLAIM_CHECK, semconv.PAGE)
+TOLD: Final = ("marker", semconv.OFFLOADED, semconv.CEILING)
+#: Layers whose limit is known, and which harm a result above it. The others are only likely to.
+HARD_LAYERS: Final = (semconv.CEILING, semconv.HOST, semconv.PAYLOAD, semconv.TRANSPORT, semconv.CONTEXT)
+
+
 @dataclass(frozen=True)
 class Alert:
     """An alert; its texts are Prometheus's templates. ``dashboard`` is a path in Grafana, with labels as variables."""
@@ -48,7 +59,10 @@ class Alert:
     severity: str
     expr: str
     summary: str
+    #: The first step, the size against what it is compared with, and since when.
     description: str
+    #: A TraceQL query for the calls, the requests or the executions.
+    traces: str
     dashboard: str
     #: Time that the expression has to be true before the alert fires (``for``).
     wait: str = ""
@@ -56,61 +70,177 @@ class Alert:
     keep: str = ""
     #: Recorded series that ``expr`` reads.
     reads: tuple[Recording, ...] = ()
+    #: What distinguishes rules of the same name and severity.
+    cause: str = ""
 
 
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def _value(name: str) -> str:
-    """Return the template of a label's value, by the attribute's name."""
-    return f"{{{{ $labels.{prometheus_label(name)} }}}}"
-
-
-def _of(name: str, words: str) -> str:
+def _of(label: str, words: str) -> str:
     """Return the template of a part of a sentence that is left out where a series has no such label."""
-    return f"{{{{ with $labels.{prometheus_label(name)} }}}} {words}{{{{ end }}}}"
+    return f"{{{{ with $labels.{label} }}}} {words}{{{{ end }}}}"
 
 
 def _link(uid: str, **variables: str) -> str:
     """Return a path to a dashboard; ``variables`` maps each variable to the label whose value it takes."""
-    query = (f"var-{name}={{{{ $labels.{prometheus_label(of)} | urlquery }}}}" for name, of in variables.items())
+    query = (f"var-{name}={{{{ $labels.{label} | urlquery }}}}" for name, label in variables.items())
     return f"/d/{uid}?{'&'.join(query)}"
 
 
-_IN_JOB: Final = _of(JOB, "in job {{ . }}")  # some series have no job
-_OF_ACTIVITY: Final = _of(semconv.ACTIVITY, "of activity {{ . }}")
-_OF_AGENT: Final = _of(semconv.AGENT_NAME, "of agent {{ . }}")
-_THE_TOOL: Final = f"tool {_value(_TOOL)}"
-_THE_MODEL: Final = f"model {_value(semconv.REQUEST_MODEL)}"
-_THE_WORKFLOW: Final = f"workflow {_value(semconv.WORKFLOW_NAME)}"
-_WHERE_IT_RAN: Final = f"of {_THE_WORKFLOW} on {_value(semconv.RUNTIME)}{_IN_JOB}"
-_DIRECTION: Final = _value(semconv.DIRECTION)
-_COUNT: Final = '{{ $value | printf "%.0f" }}'
-_SHARE: Final = "{{ $value | humanizePercentage }}"
-_BYTES: Final = "{{ $value | humanize1024 }}B"
+def _asked(query: str, labels: Iterable[str], words: str, otherwise: str = "") -> str:
+    """Return the template of words with the first sample of a query, whose ``#`` are the matchers of these labels."""
+    names = tuple(labels)
+    text = query.replace('"', '\\"').replace("#", ", ".join(f"{name}=%q" for name in names))
+    values = " ".join(f"$labels.{name}" for name in names * query.count("#"))
+    last = f"{{{{ else }}}}{otherwise}{{{{ end }}}}" if otherwise else "{{ end }}"
+    return f'{{{{ with printf "{text}" {values} | query }}}}{{{{ with . | first }}}}{words}{{{{ end }}}}{last}'
 
-_ON_TOOLS: Final = _link("agent-otel-tools", job=JOB, tool=_TOOL)
-_ON_PAYLOAD: Final = _link("agent-otel-payload", job=JOB, workflow=semconv.WORKFLOW_NAME)
-_ON_EXECUTIONS: Final = _link("agent-otel-executions", job=JOB)
-_ON_HEALTH: Final = _link("agent-otel-health", job=JOB)
+
+_TOOL_LABEL, _AGENT_LABEL, _WORKFLOW_LABEL, _RUNTIME_LABEL, _MODEL_LABEL = map(
+    prometheus_label,
+    (semconv.GEN_AI_TOOL_NAME, semconv.AGENT_NAME, semconv.WORKFLOW_NAME, semconv.RUNTIME, semconv.REQUEST_MODEL),
+)
+_IN_JOB: Final = _of(JOB, "in job {{ . }}")  # some series have no job
+_OF_AGENT: Final = _of(_AGENT_LABEL, "of agent {{ . }}") + _IN_JOB
+_BEGAN: Final = '{{ (. | value | toTime).Format "15:04" }}'
+
+
+class _Who(NamedTuple):
+    """Whom an alert is about: the beginning of its summary, its labels, and its dashboard with variables."""
+
+    text: str
+    labels: tuple[str, ...]
+    dashboard: str
+    variables: Mapping[str, str]
+
+
+_WHO: Final = {
+    "tool": _Who(
+        f"Tool {{{{ $labels.{_TOOL_LABEL} }}}}{_OF_AGENT}",
+        (_TOOL_LABEL, _AGENT_LABEL),
+        "tools",
+        {"job": JOB, "tool": _TOOL_LABEL},
+    ),
+    "workflow": _Who(
+        f"Workflow {{{{ $labels.{_WORKFLOW_LABEL} }}}} on {{{{ $labels.{_RUNTIME_LABEL} }}}}{_OF_AGENT}",
+        (_RUNTIME_LABEL, _WORKFLOW_LABEL, _AGENT_LABEL),
+        "payload",
+        {"job": JOB, "workflow": _WORKFLOW_LABEL},
+    ),
+    "run": _Who(
+        f"Workflow{_of(_WORKFLOW_LABEL, '{{ . }}')}{_OF_AGENT}",
+        (_WORKFLOW_LABEL, _AGENT_LABEL),
+        "executions",
+        {"job": JOB},
+    ),
+    "agent": _Who(f"Agent{_of(_AGENT_LABEL, '{{ . }}')}{_IN_JOB}", (_AGENT_LABEL,), "executions", {"job": JOB}),
+    "model": _Who(
+        f"Model {{{{ $labels.{_MODEL_LABEL} }}}}{_OF_AGENT}", (_MODEL_LABEL, _AGENT_LABEL), "executions", {"job": JOB}
+    ),
+    "store": _Who(f"Claim store{_IN_JOB}", (), "executions", {"job": JOB}),
+    "executions": _Who(f"Executions{_IN_JOB}", (), "executions", {"job": JOB}),
+    "processes": _Who(f"agent_otel{_IN_JOB}", (), "health", {"job": JOB}),
+    "dapr": _Who(
+        f"Workflow {{{{ $labels.{DAPR_LABELS[2]} }}}} of app {{{{ $labels.{DAPR_LABELS[0]} }}}}{_IN_JOB}",
+        DAPR_LABELS[:3],
+        "payload",
+        {"workflow": DAPR_LABELS[2]},
+    ),
+}
+_OF_WORKFLOW: Final = (JOB, _WORKFLOW_LABEL)
+_STATES: Final = f'{semconv.PAYLOAD_SIZE.exposed_name}_sum{{direction="state", #}}'
+
+
+class _Pieces(dict[str, str]):
+    """The templates that texts name; every other name is a label, after ``of_`` a label that a series may lack."""
+
+    def __missing__(self, name: str) -> str:
+        label = f"{{{{ $labels.{name} }}}}"
+        of_label = _of(name.removeprefix("of_"), "of {{ . }}")
+        return _PIECES.get(name) or (of_label if name.startswith("of_") else label)
+
+
+_PIECES: Final = {
+    "count": '{{ $value | printf "%.0f" }}',
+    "share": "{{ $value | humanizePercentage }}",
+    "bytes": "{{ $value | humanize1024 }}B",
+    "value": "{{ $value }}",
+    "factor": '{{ $value | printf "%.1f" }}',
+    "what_is_carried": f"{{{{ $labels.direction }}}}{_of(prometheus_label(semconv.ACTIVITY), 'of {{ . }}')}",
+    "this_tool": f'span.tool.name = "{{{{ $labels.{_TOOL_LABEL} }}}}"',
+    "this_workflow": f'span.gen_ai.workflow.name = "{{{{ $labels.{_WORKFLOW_LABEL} }}}}"',
+    "largest_result": _asked(
+        f"max({semconv.RESULT_LARGEST.exposed_name}{{#}})",
+        (JOB, _TOOL_LABEL),
+        "; the largest has {{ . | value | humanize1024 }}B",
+    ),
+    "filled_by": _asked(
+        f'topk(1, sum by ({_TOOL_LABEL}) ({semconv.PAYLOAD_BY_TOOL.exposed_name}{{#, {_TOOL_LABEL}!="_other"}}))',
+        _OF_WORKFLOW,
+        f'; most is of tool {{{{ . | label "{_TOOL_LABEL}" }}}}',
+    )
+    + _asked(
+        f"topk(1, sum by (component) ({semconv.PAYLOAD_COMPONENT.exposed_name}{{#}}))",
+        _OF_WORKFLOW,
+        ' at {{ . | label "component" }}',
+    )
+    + _asked(
+        f"sum({semconv.PAYLOAD_DUPLICATE.exposed_name}{{#}}) / sum({semconv.PAYLOAD_BY_TOOL.exposed_name}{{#}})",
+        _OF_WORKFLOW,
+        ", {{ . | value | humanizePercentage }} of it twice",
+    ),
+    "amplification": _asked(
+        f"sum(increase({_STATES}[15m])) / (sum(increase({semconv.PAYLOAD_GROWTH.exposed_name}_sum{{#}}[15m])) > 0)",
+        _OF_WORKFLOW,
+        '; {{ . | value | printf "%.0f" }} bytes are written for each new one',
+    ),
+}
 
 # --- events and recorded series ----------------------------------------------------------------------------------
 
 _NO_REMEDY: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
 _RESULTS: Final = Events(semconv.RESULT_SIZE, name="agent_otel_tool_results", part="count")
-_LARGE: Final = Events(semconv.RESULTS_LARGE, matchers=(f'{semconv.THRESHOLD}="{semconv.WARN}"',))
-_OVER_BUDGET: Final = Events(semconv.RESULTS_OVER_BUDGET, matchers=(f'{semconv.LAYER}!="{semconv.DEFAULT}"',))
-_CUT: Final = Events(semconv.RESULTS_TRUNCATED)
+_GROWN: Final = Events(semconv.RESULTS_GROWN)
+_OVER_HARD: Final = Events(
+    semconv.RESULTS_OVER_BUDGET,
+    (*_TOOL, semconv.LAYER),
+    (f'{semconv.LAYER}=~"{"|".join(HARD_LAYERS)}"',),
+    name="agent_otel_tool_results_over_limit",
+)
+_OVER_SOFT: Final = Events(
+    semconv.RESULTS_OVER_BUDGET,
+    matchers=(f'{semconv.LAYER}!~"{"|".join(HARD_LAYERS)}"',),
+    name="agent_otel_tool_results_over_default",
+)
+_OVER_CEILING: Final = Events(
+    semconv.RESULTS_LARGE,
+    matchers=(f'{semconv.THRESHOLD}="{semconv.CEILING}"',),
+    name="agent_otel_tool_results_over_ceiling",
+)
+_REPEATS: Final = Events(semconv.TOOL_REPEATS, (*_TOOL, semconv.BY))
 #: Without results that a remedy cut on purpose.
 _CUTS: Final = Events(
     semconv.RESULTS_TRUNCATED, matchers=(_NO_REMEDY,), name="agent_otel_tool_results_truncated_without_remedies"
 )
-_JSON_CUTS: Final = Events(
-    semconv.RESULTS_TRUNCATED,
-    matchers=(f'{semconv.REASON}="{semconv.CUT_JSON}"', _NO_REMEDY),
-    name="agent_otel_tool_results_json_cut",
+_OF_NO_PAGE: Final = f'{prometheus_label(semconv.GEN_AI_TOOL_NAME)}!="{semconv.GET_TOOL_RESULT}"'
+#: The definition of an incomplete answer, also of tiles and columns: the model was not told that it had a part only.
+UNTOLD: Final = (f'{semconv.REASON}!~"{"|".join((*READABLE, *TOLD))}"', _OF_NO_PAGE)
+_UNTOLD: Final = Events(semconv.ANSWERS_INCOMPLETE, matchers=UNTOLD, name="agent_otel_answers_incomplete")
+_TOLD: Final = Events(
+    semconv.ANSWERS_INCOMPLETE,
+    matchers=(f'{semconv.REASON}=~"{"|".join(TOLD)}"', _OF_NO_PAGE),
+    name="agent_otel_answers_incomplete_told",
 )
-_ANSWERS: Final = Events(semconv.ANSWERS_INCOMPLETE, matchers=(f'{semconv.REASON}!="{semconv.PAGE}"',))
+_ENDED: Final = Events(semconv.EXECUTION_TOOL_CALLS, _AGENT, name="agent_otel_executions", part="count")
+_ENDED_RUNS: Final = Events(semconv.EXECUTION_TOOL_CALLS, _RUN, name="agent_otel_executions", part="count")
+_WRITTEN: Final = Events(
+    semconv.PAYLOAD_SIZE,
+    _WORKFLOW,
+    (f'{semconv.DIRECTION}="{semconv.STATE}"',),
+    name="agent_otel_workflow_state_bytes",
+    part="sum",
+)
 _CALLS: Final = Events(semconv.TOOL_DURATION, name="gen_ai_execute_tool_calls", part="count")
 _ERRORS: Final = Events(
     semconv.TOOL_DURATION,
@@ -121,7 +251,8 @@ _ERRORS: Final = Events(
 #: Calls, those with refused arguments included.
 _ALL_CALLS: Final = Events(semconv.ARGS_SIZE, name="agent_otel_tool_calls", part="count")
 _REFUSED: Final = Events(semconv.INVALID_ARGUMENTS)
-_CHANGES: Final = Events(semconv.SCHEMA_CHANGES)
+_LOST: Final = Events(semconv.HISTORY_LOST, _AGENT)
+_REJECTED: Final = Events(semconv.REQUESTS_REJECTED, (*_MODEL, *_AGENT, semconv.REASON))
 _OPERATIONS: Final = Events(semconv.CLAIM_CHECK_OPERATIONS, (semconv.OPERATION,))
 _FAILED: Final = Events(
     semconv.CLAIM_CHECK_OPERATIONS,
@@ -140,8 +271,8 @@ _UNRESOLVED: Final = Events(
 def _p95(query: Query) -> Recording:
     """Record the 95th percentile of a tool's result size; no series without results."""
     window, size = query.thresholds.p95_window, semconv.RESULT_SIZE
-    buckets = promql.total(query.labels(_TOOL, promql.LE), f"rate({query.series(size, part='bucket')}[{window}])")
-    name = query.record(size.exposed_name, f"p95_{window}", _TOOL)
+    buckets = promql.total(query.labels(*_TOOL, promql.LE), f"rate({query.series(size, part='bucket')}[{window}])")
+    name = query.record(size.exposed_name, f"p95_{window}", *_TOOL)
     return Recording(name, f"{promql.quantile(0.95, buckets)} > 0")
 
 
@@ -163,33 +294,8 @@ def _p95_before(query: Query) -> Recording:
         f"    and sum_over_time({every}[{window}:{step}] offset {ago}) >= {chosen.grown_min_results}"
         for window, ago in times
     )
-    name = query.record(semconv.RESULT_SIZE.exposed_name, f"p95_{step}_before", _TOOL)
+    name = query.record(semconv.RESULT_SIZE.exposed_name, f"p95_{step}_before", *_TOOL)
     return Recording(name, "\nor\n".join(highest), (size, every))
-
-
-def _utilization(query: Query) -> Recording:
-    """Record the utilization of the fullest payload, as the upper bound of its bucket."""
-    bucket = query.series(semconv.UTILIZATION, part="bucket")
-    return query.fullest(semconv.UTILIZATION.exposed_name, bucket, query.thresholds.payload_window, *_DIRECTED)
-
-
-def _turns_left(query: Query) -> Recording:
-    """Record how many turns the fullest payload has left at the average growth per turn; no series without growth.
-
-    Of all directions, the one with the fewest free bytes counts.
-    """
-    used, window = _utilization(query), query.thresholds.growth_window
-    capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
-    cap = f"min by ({capped}) ({query.series(semconv.PAYLOAD_CAP)})"
-    free = f"clamp_min(1 - {used}, 0)\n* on ({capped}) group_left ()\n{cap}"
-    grown, turns = (
-        f"sum by ({query.by(*_WORKFLOW)}) (rate({query.series(semconv.PAYLOAD_GROWTH, part=part)}[{window}]))"
-        for part in ("sum", "count")
-    )
-    least = f"min by ({query.by(*_WORKFLOW)}) (\n{promql.indented(free)}\n)"
-    per_turn = promql.indented(f"{grown}\n/\n{turns}\n> 0")
-    name = query.record("agent_otel_workflow_payload", "turns_left", *_WORKFLOW)
-    return Recording(name, f"{least}\n/\n(\n{per_turn}\n)", (used,))
 
 
 # --- conditions: an expression, and the recorded series that it reads --------------------------------------------
@@ -202,11 +308,12 @@ class Condition(NamedTuple):
     reads: tuple[Recording, ...] = ()
 
 
-def _counted(prefix: str, *events: Events) -> Callable[[Query], Condition]:
-    """Return the condition for at least ``{prefix}_min`` events in ``{prefix}_window``, by default for any event."""
+def _counted(prefix: str, *events: Events, one: bool = False) -> Callable[[Query], Condition]:
+    """Return the condition for at least ``{prefix}_min`` events in ``{prefix}_window``, or for any: ``one``."""
 
     def condition(query: Query) -> Condition:
-        window, least = getattr(query.thresholds, f"{prefix}_window"), getattr(query.thresholds, f"{prefix}_min", 1)
+        window = getattr(query.thresholds, f"{prefix}_window")
+        least = 1 if one else getattr(query.thresholds, f"{prefix}_min", 1)
         counts = tuple(query.count(each, window) for each in events)
         return Condition("\nor ".join(promql.at_least(count, least) for count in counts), counts)
 
@@ -227,12 +334,113 @@ def _shared(  # noqa: PLR0913 - one for each difference
 
 
 def _grown(query: Query) -> Condition:
-    chosen = query.thresholds
+    """Return the condition, which the process has counted or the store shows; its value is the largest result."""
+    chosen, by = query.thresholds, query.by(*_TOOL)
     size, every, before = _p95(query), query.count(_RESULTS, chosen.p95_window), _p95_before(query)
+    counted = query.count(_GROWN, chosen.p95_window)
+    largest = f"max by ({by}) (max_over_time({query.series(semconv.RESULT_LARGEST)}[{chosen.p95_window}]))"
     return Condition(
-        f"{size} > {chosen.grown_factor:g} * {before} and {size} > {chosen.grown_min_bytes}\n"
-        f"and {promql.at_least(every, chosen.grown_min_results)}",
-        (size, every, before),
+        f"{largest}\nand on ({by}) (\n  {promql.at_least(counted, chosen.grown_min)}\n  or\n"
+        f"  {size} > {chosen.grown_factor:g} * {before} and {size} > {chosen.grown_min_bytes}\n"
+        f"  and {promql.at_least(every, chosen.grown_min_results)}\n)",
+        (size, every, before, counted),
+    )
+
+
+def _repeats(query: Query) -> Condition:
+    """Return the condition for calls that repeat arguments or results, whichever is more."""
+    chosen, by = query.thresholds, query.by(*_TOOL)
+    repeats, calls = (query.count(events, chosen.repeats_window) for events in (_REPEATS, _ALL_CALLS))
+    most = f"max by ({by}) ({repeats})"
+    return Condition(
+        f"{promql.at_least(most, chosen.repeats_min)}\nand {most} / {calls} >= {chosen.repeats_ratio}", (repeats, calls)
+    )
+
+
+def _answers(events: Events, ratio: str) -> Callable[[Query], Condition]:
+    """Return the condition for answers of at least a share of those of their agent, where these are known."""
+
+    def condition(query: Query) -> Condition:
+        chosen = query.thresholds
+        built, ended = (query.count(each, chosen.answers_incomplete_window) for each in (events, _ENDED))
+        share = f"{built} / on ({query.by(*_AGENT)}) group_left () {ended}"
+        return Condition(
+            f"{promql.at_least(built, chosen.answers_incomplete_min)}\nunless {share} < {getattr(chosen, ratio)}",
+            (built, ended),
+        )
+
+    return condition
+
+
+def _costly(query: Query) -> Condition:
+    """Return the condition for money of executions, or tokens without prices: the factor to the week's mean."""
+    chosen = query.thresholds
+    window, week = chosen.costly_window, chosen.costly_history
+    factors, read = [], []
+    for metric in (semconv.EXECUTION_PRICE, semconv.EXECUTION_TOKENS):
+        total, number = (
+            query.count(Events(metric, _RUN, name=f"{metric.exposed_name}_{part}", part=part), window)
+            for part in ("sum", "count")
+        )
+        before = "\n  / ".join(f"sum_over_time({one}[{week}:{window}] offset {window})" for one in (total, number))
+        enough = f"sum_over_time({number}[{week}:{window}] offset {window}) >= {chosen.costly_min_executions}"
+        factors.append(f"{total} / {number}\n  / ({before})\n  > {chosen.costly_factor:g}\nand {enough}")
+        read += [total, number]
+    return Condition("\nor\n".join(factors), tuple(read))
+
+
+def _expensive(query: Query) -> Condition:
+    """Return the condition for an execution above a sum of money."""
+    chosen = query.thresholds
+    bucket = query.series(semconv.EXECUTION_PRICE, part="bucket")
+    most = query.fullest(semconv.EXECUTION_PRICE.exposed_name, bucket, chosen.costly_window, *_RUN)
+    return Condition(f"{most} > {chosen.costly_dollars:g}", (most,))
+
+
+def _largest(query: Query, *matchers: str) -> str:
+    """Return the exact largest payload of the last minutes."""
+    return f"max by ({query.by(*_DIRECTED)}) ({query.series(semconv.PAYLOAD_LARGEST, *matchers)})"
+
+
+def _filled(query: Query, *matchers: str) -> str:
+    """Return what share of its cap the largest payload has."""
+    capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
+    cap = f"min by ({capped}) ({query.series(semconv.PAYLOAD_CAP)})"
+    return f"{_largest(query, *matchers)}\n  / on ({capped}) group_left () {cap}"
+
+
+def _turns(most: str) -> Callable[[Query], Condition]:
+    """Return the condition for at most so many turns left, of the execution with fewest."""
+
+    def condition(query: Query) -> Condition:
+        turns = f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
+        return Condition(f"{turns} <= {getattr(query.thresholds, most)}")
+
+    return condition
+
+
+def _near_cap(query: Query) -> Condition:
+    """Return the condition for a payload near its cap whose growth nobody knows yet."""
+    turns = f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
+    return Condition(f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {turns}")
+
+
+def _stuck(query: Query) -> Condition:
+    return Condition(f"sum by ({query.by(*_BOUNDARY)}) ({query.series(semconv.STUCK)}) > 0")
+
+
+def _state(query: Query) -> Condition:
+    """Return the condition for a state in a store without a near cap; its value is the largest state."""
+    chosen, matcher = query.thresholds, f'{semconv.DIRECTION}="{semconv.STATE}"'
+    written, ended = (query.count(events, chosen.state_window) for events in (_WRITTEN, _ENDED_RUNS))
+    run, largest = query.by(*_RUN), _largest(query, matcher)
+    each = f"{written} / on ({run}) group_left () clamp_min({ended}, 1) > {chosen.state_written_bytes}"
+    alone = f"{written} > {chosen.state_written_bytes} unless on ({run}) {ended}"
+    return Condition(
+        f"(\n  {largest} > {chosen.state_bytes}\n  or\n  {largest}\n"
+        f"  and on ({query.by(*_WORKFLOW)}) ({each} or {alone})\n)\n"
+        f"unless {_filled(query, matcher)} > {chosen.payload_near_ratio:g}",
+        (written, ended),
     )
 
 
@@ -241,12 +449,12 @@ def _first_truncation(query: Query) -> Condition:
     window, history = chosen.first_cut_window, chosen.first_cut_history
     cut, every = query.count(_CUTS, window), query.count(_RESULTS, window)
     cut_before = Recording(
-        query.record(_CUTS.name, f"max{history}_offset{window}", _TOOL),
+        query.record(_CUTS.name, f"max{history}_offset{window}", *_TOOL),
         f"max_over_time({cut}[{history}] offset {window}) > 0",
         (cut,),
     )
     every_before = Recording(
-        query.record(_RESULTS.name, f"increase{history}_offset{window}", _TOOL),
+        query.record(_RESULTS.name, f"increase{history}_offset{window}", *_TOOL),
         f"sum_over_time({every}[{history}:{window}] offset {window})",
         (every,),
     )
@@ -267,33 +475,6 @@ def _arguments_invalid(query: Query) -> Condition:
         f"and {promql.at_least(every, chosen.invalid_arguments_min_calls)}",
         (share, before, every),
     )
-
-
-def _schema_new(query: Query) -> Condition:
-    chosen = query.thresholds
-    window, by = chosen.schema_new_window, query.by(_TOOL, semconv.AGENT_NAME)
-    changes, info = query.count(_CHANGES, window), query.series(semconv.DEFINITION_INFO)
-    # The definitions in use, of all processes of a job: a deployment replaces these.
-    all_labels = (_TOOL, semconv.AGENT_NAME, semconv.FINGERPRINT)
-    used = Recording(
-        query.record("agent_otel_tool_definitions", "used", *all_labels), f"group by ({query.by(*all_labels)}) ({info})"
-    )
-    before = f"last_over_time({used}[{chosen.schema_new_history}] offset {window})"
-    return Condition(
-        f"count by ({query.by(_TOOL)}) (\n"
-        f"  last_over_time({used}[{window}])\n"
-        f"  unless {before}\n"
-        f"  and on ({by})\n"
-        f"  group by ({by}) ({before})\n"
-        f")\nunless {changes} > 0",
-        (used, changes),
-    )
-
-
-def _near_cap(query: Query) -> Condition:
-    chosen, used = query.thresholds, _utilization(query)
-    near = query.count(Events(semconv.PAYLOAD_NEAR_CAP, _DIRECTED), chosen.payload_window)
-    return Condition(f"{used} > {chosen.payload_near_ratio:g}\nand {near} > 0", (used, near))
 
 
 def _dapr_near_stall(query: Query) -> Condition:
@@ -331,347 +512,99 @@ def _integration_unmatched(query: Query) -> Condition:
     return Condition(f"count by ({by}) (last_over_time({info}[{query.thresholds.unmatched_window}]))")
 
 
+#: The condition of each alert, by its name in ``rules.yaml``.
+CONDITIONS: Final[dict[str, Callable[[Query], Condition]]] = {
+    "over_budget": _counted("over_budget", _OVER_HARD),
+    "over_default": _shared("over_default", _OVER_SOFT, _RESULTS),
+    "ceiling": _shared("ceiling", _OVER_CEILING, _RESULTS),
+    "grown": _grown,
+    "errors": _shared("errors", _ERRORS, _CALLS, least="min_calls", or_none=True),
+    "first_cut": _first_truncation,
+    "invalid_arguments": _arguments_invalid,
+    "repeats": _repeats,
+    "answers_incomplete": _answers(_UNTOLD, "answers_incomplete_ratio"),
+    "answer_incomplete": _counted("answers_incomplete", _UNTOLD, one=True),
+    "answers_told": _answers(_TOLD, "answers_told_ratio"),
+    "history_lost": _counted("history_lost", _LOST),
+    "history_or_task_lost": _counted("history_lost", _LOST, Events(semconv.TASKS_DROPPED, _AGENT), one=True),
+    "request_rejected": _counted("request_rejected", _REJECTED),
+    "context_near": _counted("context_near", Events(semconv.CONTEXT_NEAR, (*_MODEL, *_AGENT))),
+    "costly": _costly,
+    "expensive": _expensive,
+    "last_turns": _turns("last_turns"),
+    "few_turns": _turns("few_turns"),
+    "near_cap": _near_cap,
+    "payload_over": _counted(
+        "payload_over", Events(semconv.PAYLOAD_OVER_CAP, _BOUNDARY), Events(semconv.PAYLOADS_REJECTED, _BOUNDARY)
+    ),
+    "stuck": _stuck,
+    "dapr": _dapr_near_stall,
+    "state": _state,
+    "claim_check": _claim_check_failing,
+    "unresolved": _counted("unresolved", _UNRESOLVED),
+    "limit_hit": _counted("limit_hit", Events(semconv.LIMITS_HIT, (semconv.LIMIT,))),
+    "denied": _counted("denied", Events(semconv.POLICY_DENIED, (*_TOOL, semconv.RULE, semconv.MODE))),
+    "gone": _telemetry_gone,
+    "self_errors": _counted("self_errors", Events(semconv.INTERNAL_ERRORS, (semconv.WHERE,))),
+    "unmatched": _integration_unmatched,
+}
+
 # --- alerts ------------------------------------------------------------------------------------------------------
 
 _THRESHOLD: Final = re.compile(r"<(\w+)(%?)>")
 
 
-@dataclass(frozen=True)
 class Rule:
-    """An alert before its thresholds are known."""
+    """An alert before its thresholds are known. Rules of one name differ in their severity or their condition."""
 
-    severity: str
-    name: str
-    condition: Callable[[Query], Condition]
-    summary: str
-    description: str
-    dashboard: str = _ON_TOOLS
-    #: Threshold of the time that the condition has to be true. Without one, an event's alert is kept for a time.
-    wait: str = ""
-    is_event: bool = True
+    def __init__(self, said: Mapping[str, Any]) -> None:
+        self.name: str = said["name"]
+        self._said = said
 
     def alert(self, query: Query) -> Alert:
         """Return the alert of an export."""
-        expr, reads = self.condition(query)
-        chosen = query.thresholds
+        said, chosen = self._said, query.thresholds
+        expr, reads = CONDITIONS[said["condition"]](query)
+        who = _WHO.get(said["who"]) or _Who(said["who"], (), "executions", {})
+        labels = (JOB, *who.labels, *said.get("by", ()))
+        began = _asked(f'ALERTS_FOR_STATE{{alertname="{self.name}", #}}', labels, _BEGAN, "now")
 
         def value(match: re.Match[str]) -> str:
             value = getattr(chosen, match[1])
-            return value if isinstance(value, str) else f"{value * 100:g}%" if match[2] else f"{value:g}"
+            return f"{value * 100:g}%" if match[2] else f"{value:g}" if isinstance(value, float) else str(value)
+
+        def text(said: str) -> str:
+            return _THRESHOLD.sub(value, said.format_map(_Pieces()))
 
         return Alert(
             self.name,
-            self.severity,
+            said["severity"],
             expr,
-            _THRESHOLD.sub(value, self.summary),
-            _THRESHOLD.sub(value, self.description),
-            self.dashboard,
-            wait=getattr(chosen, self.wait) if self.wait else "",
-            keep=chosen.keep_firing if self.is_event and not self.wait else "",
+            f"{who.text}: {text(said['what'])}",
+            f"{text(said['first'])} {text(said['size'])}. Since {began}.",
+            text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
+            _link(f"agent-otel-{said.get('dashboard', who.dashboard)}", **who.variables),
+            wait=getattr(chosen, said["wait"]) if "wait" in said else "",
+            keep=chosen.keep_firing if said.get("event", True) and "wait" not in said else "",
             reads=reads,
+            cause=said.get("cause", ""),
         )
-
-
-_critical: Final = functools.partial(Rule, "critical")
-_warning: Final = functools.partial(Rule, "warning")
-_info: Final = functools.partial(Rule, "info")
-
-_TOOL_RULES: Final = (
-    # Single large results are normal for tools that search, fetch or read.
-    _info(
-        "AgentToolResultTooLarge",
-        _counted("large_results", _LARGE),
-        f"Tool {_value(_TOOL)} returned large results",
-        f"Results of {_THE_TOOL}{_IN_JOB} above AGENT_OTEL_LARGE_RESULT_BYTES within <large_results_window>: {_COUNT}. "
-        "Every later turn carries them. Give the tool a limit or pages.",
-    ),
-    # A later layer cuts the result, or refuses the state with it in a later turn.
-    _warning(
-        "AgentToolResultOverBudget",
-        _counted("over_budget", _OVER_BUDGET),
-        f"Results of {_THE_TOOL} are larger than the layers behind it accept",
-        f"Results of {_THE_TOOL}{_IN_JOB} above their budget within <over_budget_window>: {_COUNT}. The budget is that "
-        "of the weakest layer: the room left in the runtime's payload or in the model's context window, the "
-        f"framework's limit, or the ceiling. The layer is `{semconv.RESULT_BUDGET_LAYER}` on the tool's span.",
-    ),
-    # Large results can be right, and alerts on payloads page when a run is at risk.
-    _info(
-        "AgentToolResultsMostlyLarge",
-        _shared("mostly_large", _LARGE, _RESULTS),
-        f"Many results of {_THE_TOOL} are large",
-        f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} were above AGENT_OTEL_LARGE_RESULT_BYTES in the last "
-        "<mostly_large_window>. Every later turn carries them. Give the tool a limit or pages.",
-        wait="mostly_large_for",
-    ),
-    # An agent may work well on previews, and a ceiling truncates on purpose.
-    _info(
-        "AgentToolTruncationHigh",
-        _shared("truncated", _CUT, _RESULTS),
-        f"Most results of {_THE_TOOL} are truncated",
-        f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} were truncated in the last <truncated_window>: the model "
-        "works on fragments. The dashboard shows the layer that truncates.",
-        wait="truncated_for",
-    ),
-    # There is time to act, and an alert on the payload pages when a run is at risk.
-    _warning(
-        "AgentToolResultGrown",
-        _grown,
-        f"Results of {_THE_TOOL} are more than <grown_factor> times as large as before",
-        f"The 95th percentile of the result size of {_THE_TOOL}{_IN_JOB} is {_BYTES} over <p95_window>, more than "
-        "<grown_factor> times the highest around this hour last week; for a newer tool, of yesterday or of its first "
-        "hours. Look for new data, a new field or a query without a limit.",
-        wait="grown_for",
-    ),
-    # Agents continue after the errors.
-    _warning(
-        "AgentToolErrorRateHigh",
-        _shared("errors", _ERRORS, _CALLS, least="min_calls", or_none=True),
-        f"Many calls of {_THE_TOOL} fail",
-        f"{_SHARE} of the calls of {_THE_TOOL}{_IN_JOB} failed in the last <errors_window>. The dashboard lists the "
-        "errors by type.",
-        wait="errors_for",
-    ),
-)
-
-_TRUNCATION_RULES: Final = (
-    # Each answer of the agent is built on a fragment of JSON, and no call fails.
-    _critical(
-        "AgentToolJsonTruncated",
-        _shared("json_cut", _JSON_CUTS, _RESULTS, above=">="),
-        f"The JSON of {_THE_TOOL} is always cut",
-        f"{_SHARE} of the results of {_THE_TOOL}{_IN_JOB} in the last <json_cut_window> are JSON that ends in the "
-        "middle. The model answers from fragments. Give the tool pages, or raise the limit of the layer that cuts.",
-        wait="json_cut_for",
-    ),
-    # The model has answered from a part of a result, and nothing else shows it.
-    _critical(
-        "AgentAnswersIncomplete",
-        _counted("answers_incomplete", _ANSWERS),
-        f"Answers are built on a part of a result of {_THE_TOOL}",
-        f"Final answers{_IN_JOB} within <answers_incomplete_window> that are built on a truncated, withheld or "
-        f"undelivered result of {_THE_TOOL}: {_COUNT}. No later call got the rest. The traces name the calls.",
-    ),
-    # Answers may be worse without an error, but no run is stuck.
-    _warning(
-        "AgentToolFirstTruncation",
-        _first_truncation,
-        f"Results of {_THE_TOOL} are truncated for the first time in <first_cut_history>",
-        f"Results of {_THE_TOOL}{_IN_JOB} truncated within <first_cut_window>: {_COUNT}; none in the "
-        "<first_cut_history> before. The model sees only a part of them. Check for larger results, or for an update of "
-        "the tool or its framework.",
-    ),
-)
-
-_DEFINITION_RULES: Final = (
-    # The model repeats refused calls, which costs requests, and may give up.
-    _warning(
-        "AgentToolArgumentsInvalid",
-        _arguments_invalid,
-        f"More calls of {_THE_TOOL} have invalid arguments",
-        f"{_SHARE} of the calls of {_THE_TOOL}{_IN_JOB} in the last <invalid_arguments_window> were refused before the "
-        "tool ran, because their arguments do not fit its schema; that is more than <invalid_arguments_factor> times "
-        "the share of the <invalid_arguments_history> before. Look for a changed schema, prompt or model.",
-    ),
-    # Prompts, stored calls and tests that name the old properties are out of date.
-    _warning(
-        "AgentToolSchemaChanged",
-        _counted("schema_changed", _CHANGES),
-        f"The definition of {_THE_TOOL} has changed",
-        f"Changes of the schema of {_THE_TOOL}{_IN_JOB} in model requests within <schema_changed_window>: {_COUNT}. "
-        f"The event `{semconv.TOOL_SCHEMA_CHANGED}` in the traces names the properties.",
-    ),
-    # The deployment most often means the change, and the calls show whether it is sound.
-    _info(
-        "AgentToolSchemaNew",
-        _schema_new,
-        f"Tool {_value(_TOOL)} has a definition that it did not have before",
-        f"Definitions of {_THE_TOOL}{_IN_JOB} in model requests of the last <schema_new_window> with other properties, "
-        f"types or required properties than any of the <schema_new_history> before: {_COUNT}. No process has seen the "
-        "change, so that it came with a deployment or a restart.",
-        is_event=False,
-    ),
-)
-
-_PAYLOAD_RULES: Final = (
-    # The runtime may reject the next turn's payload, and the run's work is lost with it.
-    _critical(
-        "AgentWorkflowPayloadNearCap",
-        _near_cap,
-        f"A payload of {_THE_WORKFLOW} is near its cap",
-        f"A payload ({_DIRECTION}) {_WHERE_IT_RAN} has reached {_SHARE} of its cap within <payload_window>. Above the "
-        "cap the runtime rejects it, and the run fails or retries forever. End or compact the execution now.",
-        _ON_PAYLOAD,
-    ),
-    # Runs fail or are stuck now.
-    _critical(
-        "AgentWorkflowPayloadOverCap",
-        _counted(
-            "payload_over", Events(semconv.PAYLOAD_OVER_CAP, _BOUNDARY), Events(semconv.PAYLOADS_REJECTED, _BOUNDARY)
-        ),
-        f"Payloads of {_THE_WORKFLOW} are over their cap",
-        f"Payloads ({_DIRECTION}){_OF_ACTIVITY} {_WHERE_IT_RAN} over their cap or rejected within "
-        f"<payload_over_window>: {_COUNT}. Their runs fail or stall, and a retry sends the same bytes. Terminate or "
-        "reset them.",
-        _ON_PAYLOAD,
-    ),
-    # There is time to act before the page.
-    _warning(
-        "AgentWorkflowFewTurnsLeft",
-        _counted("few_turns", Events(semconv.FEW_TURNS_LEFT, _WORKFLOW)),
-        f"Executions of {_THE_WORKFLOW} have few turns left",
-        f"Executions {_WHERE_IT_RAN} that reached, within <few_turns_window>, fewer than 3 turns to their cap at their "
-        f"recent growth: {_COUNT}. End or compact them before the runtime rejects them.",
-        _ON_PAYLOAD,
-    ),
-    # The run makes no progress, the retries cost money, and no timeout ends them.
-    _critical(
-        "AgentWorkflowStuckRetries",
-        _counted("stuck_retries", Events(semconv.STUCK_RETRIES, _BOUNDARY)),
-        f"Workflow {_value(semconv.WORKFLOW_NAME)} retries rejected payloads",
-        f"Payloads ({_DIRECTION}){_OF_ACTIVITY} {_WHERE_IT_RAN} rejected again within <stuck_retries_window>: "
-        f"{_COUNT}. Each retry sends the same bytes and cannot succeed. Terminate the executions.",
-        _ON_PAYLOAD,
-    ),
-    # daprd stalls a workflow above 0.95 and reports no error to the application.
-    _critical(
-        "AgentDaprPayloadNearStall",
-        _dapr_near_stall,
-        f"daprd is about to stall workflow {_value(DAPR_LABELS[2])}",
-        f"A dispatch of workflow {_value(DAPR_LABELS[2])}{_of(DAPR_LABELS[3], '(activity {{ . }})')} of app "
-        f"{_value(DAPR_LABELS[0])} has reached {_SHARE} of --max-body-size within <dapr_window>. Above 95 % daprd "
-        "stalls the workflow without an error. Raise --max-body-size.",
-        _link("agent-otel-payload", workflow=DAPR_LABELS[2]),
-    ),
-)
-
-_REQUEST_RULES: Final = (
-    # Answers are wrong without an error, but no run is stuck.
-    _warning(
-        "AgentHistoryLost",
-        _counted("history_lost", Events(semconv.HISTORY_LOST, _AGENT)),
-        "Model requests lack the earlier turns",
-        f"Requests{_OF_AGENT}{_IN_JOB} after the first turn without any message of the earlier turns within "
-        f"<history_lost_window>: {_COUNT}. The model does not see the conversation. Check the checkpointer and the "
-        "session ids.",
-        _ON_EXECUTIONS,
-    ),
-    # Answers miss the task without an error, but no run is stuck.
-    _warning(
-        "AgentTaskDropped",
-        _counted("task_dropped", Events(semconv.TASKS_DROPPED, _AGENT)),
-        "A history window drops the task",
-        f"Conversations{_OF_AGENT}{_IN_JOB} whose window dropped the first user message within <task_dropped_window>: "
-        f"{_COUNT}. The model goes on without the task. Keep that message in the window, or summarise what it drops.",
-        _ON_EXECUTIONS,
-    ),
-    # The requests are still answered, and there is time to shorten them.
-    _warning(
-        "AgentContextNearLimit",
-        _counted("context_near", Events(semconv.CONTEXT_NEAR, _MODEL)),
-        f"Requests to {_THE_MODEL} are near its context window",
-        f"Requests{_IN_JOB} to {_THE_MODEL} near the end of its context window within <context_near_window>: {_COUNT}. "
-        "Above it the provider refuses them. The attributes `agent_otel.context.largest_tool` and `.turns_to_limit` of "
-        "their spans name the tool and the requests that are left.",
-        _ON_EXECUTIONS,
-    ),
-    # Runs end now, and a retry sends the same request.
-    _critical(
-        "AgentRequestRejected",
-        _counted("request_rejected", Events(semconv.REQUESTS_REJECTED, (*_MODEL, semconv.REASON))),
-        f"The provider of {_THE_MODEL} refuses requests: {_value(semconv.REASON)}",
-        f"Requests{_IN_JOB} that the provider of {_THE_MODEL} refused within <request_rejected_window>, for the reason "
-        f"{_value(semconv.REASON)}: {_COUNT}. The run ends, and a retry sends the same request. The attributes "
-        "`agent_otel.rejected.tool` and `.call_id` of their spans name the call.",
-        _ON_EXECUTIONS,
-    ),
-)
-
-_TELEMETRY_RULES: Final = (
-    # The limit worked; the cause can wait for office hours.
-    _warning(
-        "AgentLimitHit",
-        _counted("limit_hit", Events(semconv.LIMITS_HIT, (semconv.LIMIT,))),
-        f"Executions reached the limit {_value(semconv.LIMIT)}",
-        f"Calls skipped{_IN_JOB} within <limit_hit_window> because their execution had reached the limit "
-        f"{_value(semconv.LIMIT)}: {_COUNT}. Look for calls that repeat; without any, raise the limit.",
-        _ON_EXECUTIONS,
-    ),
-    # The policy held; the agent may be misled, or the policy lacks a rule.
-    _warning(
-        "AgentToolCallDenied",
-        _counted("denied", Events(semconv.POLICY_DENIED, (_TOOL, semconv.RULE, semconv.MODE))),
-        f"The dispatch policy denies calls of {_value(_TOOL)}",
-        f"Calls of {_value(_TOOL)}{_IN_JOB} within <denied_window> that the policy denies by its rule "
-        f"{_value(semconv.RULE)}, in the mode {_value(semconv.MODE)}: {_COUNT}. Read the conversation: the agent is "
-        "misled, or the policy lacks a rule.",
-        _ON_EXECUTIONS,
-    ),
-    # Stored results are unreadable, and new ones stay in the payload until a run fails.
-    _critical(
-        "AgentClaimCheckFailing",
-        _claim_check_failing,
-        "Operations on the claim store fail",
-        f"Failed operations ({_value(semconv.OPERATION)}) on the claim store{_IN_JOB} within <claim_check_window>: "
-        f"{_COUNT}, more than <claim_check_errors_ratio%> of all. New results are not stored, and stored ones may be "
-        "unreadable. Check the store that AGENT_OTEL_CLAIM_CHECK names.",
-        _ON_EXECUTIONS,
-        wait="claim_check_for",
-    ),
-    # A model used a reference that does not resolve and got an error instead of the result.
-    _warning(
-        "AgentClaimCheckUnresolvedRefs",
-        _counted("unresolved", _UNRESOLVED),
-        "References to stored results do not resolve",
-        f"Reads of stored results{_IN_JOB} that returned none ({_value(semconv.RESULT)}) within <unresolved_window>: "
-        f"{_COUNT}. The agent cannot read the rest of a result. Compare TTL, store and keys of the workers.",
-        _ON_EXECUTIONS,
-    ),
-    # The agent may work, but no other alert here can fire. Other rules report that a pod is down.
-    _warning(
-        "AgentTelemetryGone",
-        _telemetry_gone,
-        "Agents report no telemetry",
-        f"Processes{_IN_JOB} that reported before: {_COUNT}. None reports now, and no other alert of this job can "
-        "fire. Check that they run and are scraped. This alert ends after <gone_memory> at the latest.",
-        _ON_HEALTH,
-        wait="gone_for",
-    ),
-    # The agent is not affected, but its telemetry is incomplete.
-    _warning(
-        "AgentTelemetrySelfErrors",
-        _counted("self_errors", Events(semconv.INTERNAL_ERRORS, (semconv.WHERE,))),
-        "agent_otel has internal errors",
-        f"Internal errors of agent_otel in {_value(semconv.WHERE)}{_IN_JOB} within <self_errors_window>: {_COUNT}. The "
-        "agent is not affected, but its telemetry is incomplete. Its log has one warning for each place.",
-        _ON_HEALTH,
-    ),
-    # The agent is not affected, but a framework's calls are missing in every number.
-    _warning(
-        "AgentIntegrationUnmatched",
-        _integration_unmatched,
-        f"Calls of {_value(semconv.INTEGRATION)} {_value(semconv.VERSION)} are not measured",
-        f"Processes{_IN_JOB} with {_value(semconv.INTEGRATION)} {_value(semconv.VERSION)}, a version that agent_otel "
-        f"cannot instrument: {_COUNT}. No other alert covers its calls. Their log names the versions that work.",
-        _ON_HEALTH,
-        is_event=False,
-    ),
-)
 
 
 class Group(NamedTuple):
     """Rules that Prometheus evaluates in order: alerts come after the series that they read."""
 
     rules: tuple[Rule, ...]
-    #: Series that no alert reads; panels and runbooks do.
-    recordings: tuple[Callable[[Query], Recording], ...] = ()
+    #: Time between evaluations; that of the server by default.
+    interval: str
+
+
+def _groups() -> dict[str, Group]:
+    groups = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+    # A page in the last turns before the cap is of use only if it comes in time.
+    intervals = {"agent-otel-payload": "15s"}
+    return {name: Group(tuple(map(Rule, said)), intervals.get(name, "")) for name, said in groups.items()}
 
 
 # Mimir and Grafana Cloud refuse a group of more than 20 rules, by default. No group reads what another one records.
-GROUPS: Final = {
-    "agent-otel-tools": Group(_TOOL_RULES),
-    "agent-otel-truncations": Group(_TRUNCATION_RULES),
-    "agent-otel-definitions": Group(_DEFINITION_RULES),
-    "agent-otel-payload": Group(_PAYLOAD_RULES, (_turns_left,)),
-    "agent-otel-requests": Group(_REQUEST_RULES),
-    "agent-otel-telemetry": Group(_TELEMETRY_RULES),
-}
+GROUPS: Final = _groups()

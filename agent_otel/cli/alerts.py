@@ -37,10 +37,11 @@ _FILES: Final = {
     "operator": "agent-otel.prometheusrule.yaml",
     "mimir": "agent-otel.mimir.yaml",
 }
-_NO_LINKS: Final = (
+_NO_RUNBOOKS: Final = (
     "Warning: the alerts have no links to their runbooks, but a short form of them in the annotation `runbook`. To "
     "have links, publish the folder alerts/runbooks and give --runbook-url 'https://…/{alert}.md'."
 )
+_NO_DASHBOARDS: Final = "Warning: the alerts have no links to dashboards. Give --dashboard-url 'https://grafana.…'."
 #: Number of alerts that the table lists for one threshold.
 _USERS: Final = 3
 
@@ -61,10 +62,10 @@ _PARAMETERS: Final = (
     click.option("--dashboard-url", metavar="URL", help="Where Grafana is, for links in the alerts."),
     click.option("--label", "labels", multiple=True, metavar="NAME=VALUE", help="A label that every alert gets."),
     click.option("--severity", "severities", multiple=True, metavar="ALERT=SEVERITY", help="The severity of an alert, "
-                 "such as AgentToolResultTooLarge=critical. May be given again."),
+                 "such as AgentRepeatsItself=critical. May be given again."),
     click.option("--selector", metavar="MATCHERS", help="Matchers for every series, such as 'namespace=\"prod\"'."),
     click.option("--by", multiple=True, metavar="LABEL", help="A label to group by besides job, such as cluster."),
-    click.option("--no-keep-firing", is_flag=True, help="For Prometheus before 2.42 and vmalert before 1.94."),
+    click.option("--no-keep-firing", is_flag=True, help="For Prometheus before 2.42 and vmalert before 1.92."),
 )  # fmt: skip
 _GIVEN: Final = ("set_", "runbook_url", "dashboard_url", "labels", "severities", "selector", "by", "no_keep_firing")
 
@@ -212,7 +213,9 @@ def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is
     """Write the rules into a folder. Its other files are left alone."""
     files.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite, is_json=is_json)
     if not rendering.has_links:
-        click.echo(_NO_LINKS, err=True)
+        click.echo(_NO_RUNBOOKS, err=True)
+    if not rendering.options.dashboard_url:
+        click.echo(_NO_DASHBOARDS, err=True)
 
 
 @alerts.command()

@@ -23,6 +23,7 @@ _OUR_NAMES: Final = ("agent-otel", "agent_otel")
 PACKED: Final = Path(__file__).resolve().parent / "files"
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 _SECTION: Final = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+_FIRST: Final = re.compile(r"^First: (.*)$", re.MULTILINE)
 _LINK: Final = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 #: Line end inside a paragraph or a list item.
 _WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
@@ -73,11 +74,11 @@ def texts(name: str, pattern: str) -> dict[str, str]:
 
 
 def runbooks() -> dict[str, str]:
-    """Return the short form of each alert's runbook by the alert's name: its meaning and remedy, as text."""
+    """Return the short form of each alert's runbook by the alert's name: first step, meaning and remedy, as text."""
     found = {}
     for file, runbook in texts("alerts", "runbooks/*.md").items():
         sections = {title: text.strip() for title, text in _SECTION.findall(runbook)}
-        text = _LINK.sub(r"\1", f"{sections['Meaning']}\n\n{sections['Remedy']}")
+        text = _LINK.sub(r"\1", f"{_FIRST.findall(runbook)[0]}\n\n{sections['Meaning']}\n\n{sections['Remedy']}")
         # Prometheus would parse these as the beginning of an expression.
         found[Path(file).stem] = _WRAPPED.sub(" ", text).replace("{{", "{ {")
     return found

@@ -66,12 +66,12 @@ _LABELS: Final = {
 #: Counts of a row that are trouble, and the runbook for it: the worst first.
 _TROUBLES: Final = (
     ("incomplete_answers", "AgentAnswersIncomplete"),
-    ("truncated", "AgentToolTruncationHigh"),
-    ("large", "AgentToolResultTooLarge"),
+    ("truncated", "AgentToolFirstTruncation"),
+    ("large", "AgentToolResultOverBudget"),
     ("refused", "AgentWorkflowStuckRetries"),
     ("over", "AgentWorkflowPayloadOverCap"),
     ("near", "AgentWorkflowPayloadNearCap"),
-    ("few_turns_left", "AgentWorkflowFewTurnsLeft"),
+    ("few_turns_left", "AgentWorkflowPayloadNearCap"),
 )
 #: Series: the name of a sample, and its labels.
 _Series = tuple[str, tuple[tuple[str, str], ...]]

@@ -399,7 +399,7 @@ _TABLES: Final = (
         "tool | layer | reason | results | share",
         "{tool} | {layer} | {reason} | {results:,} | {share:.1%}",
         "Truncated results, and their share of the tool's calls.",
-        "AgentToolTruncationHigh",
+        "AgentToolFirstTruncation",
         names=3,
     ),
     _Table(

@@ -38,10 +38,10 @@ def test_pint_has_nothing_against_the_rules(name: str) -> None:
 @pytest.mark.parametrize(
     ("right", "wrong", "said"),
     [
-        ("$labels.gen_ai_tool_name }} gave", "$labels.tool }} gave", "alerts/template"),
+        ("$labels.gen_ai_tool_name }}{{", "$labels.tool }}{{", "alerts/template"),
         ("severity: critical", "severity: page", "rule/label"),
-        ("alerts/runbooks/AgentToolResultTooLarge.md", "https://example.org/", "alerts/annotation"),
-        ("sum by (job, gen_ai_tool_name)", "sum by (gen_ai_tool_name)", "promql/aggregate"),
+        ("alerts/runbooks/AgentLimitHit.md", "https://example.org/", "alerts/annotation"),
+        ("sum by (job, gen_ai_tool_name, gen_ai_agent_name)", "sum by (gen_ai_tool_name)", "promql/aggregate"),
         ("last_over_time(", "last_over_tme(", "promql/syntax"),
     ],
 )

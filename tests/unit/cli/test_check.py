@@ -107,9 +107,11 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
         "agent_otel_tool_invalid_arguments_total",
         "agent_otel_tool_repeats_total",
         "agent_otel_tool_result_delivered_bytes_total",
+        "agent_otel_tool_result_largest_bytes",
         "agent_otel_tool_result_shape_changes_total",
         "agent_otel_tool_result_size_bytes",
         "agent_otel_tool_schema_changes_total",
+        "agent_otel_tool_results_grown_total",
         "agent_otel_tool_results_large_total",
         "agent_otel_tool_results_over_budget_total",
         "agent_otel_tool_results_cleared_total",
@@ -125,9 +127,9 @@ def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
 
 def test_an_alert_that_fires(engine: Prometheus) -> None:
     (alert,) = _report(engine)["alerts"]
-    labels = {"component": "agent_otel", "gen_ai_tool_name": "search", "job": "agents", "severity": "info"}
-    assert ("AgentToolResultTooLarge", "firing", labels) == (alert["name"], alert["state"], alert["labels"])
-    assert "Tool search returned large results" == alert["summary"]
+    labels = {"component": "agent_otel", "gen_ai_tool_name": "search", "job": "agents", "severity": "warning"}
+    assert ("AgentToolResultGrown", "firing", labels) == (alert["name"], alert["state"], alert["labels"])
+    assert "Tool search in job agents: results are much larger than before" == alert["summary"]
 
 
 def test_what_a_person_reads(engine: Prometheus) -> None:
@@ -136,16 +138,16 @@ def test_what_a_person_reads(engine: Prometheus) -> None:
     assert f"at {engine.url}" in ran.out
     assert ["ok", "AgentWorkflowPayloadNearCap"] in ran.rows
     assert re.search(r"^Metrics, payloads: none of \d+; needs a durable runtime$", ran.out, re.MULTILINE)
-    assert re.search(r"^Metrics, tools: 13 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
+    assert re.search(r"^Metrics, tools: 15 of \d+; not seen: agent_otel_", ran.out, re.MULTILINE)
     (row,) = (row for row in ran.rows if row and row[0] == "firing")
-    assert ["firing", "AgentToolResultTooLarge"] == row[:2]
+    assert ["firing", "AgentToolResultGrown"] == row[:2]
 
 
 def test_rules_that_were_loaded_with_other_thresholds(engine: Prometheus) -> None:
-    report = _report(engine, "--set", "large_results_min=2", "--set", "errors_for=1h")
+    report = _report(engine, "--set", "grown_min=4", "--set", "errors_for=1h")
     changed = {row["name"]: row["detail"] for row in report["rules"] if row["state"] != "ok"}
     assert {
-        "AgentToolResultTooLarge": "its expression",
+        "AgentToolResultGrown": "its expression",
         "AgentToolErrorRateHigh": "for: 600 s instead of 3600 s",
     } == changed
     assert [] == report["problems"]

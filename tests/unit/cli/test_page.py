@@ -82,7 +82,7 @@ def test_every_command(environment: Callable[[str], Environment], environ: dict[
         said = _shell([_addressed(command, "", engine.url) for command in checks], tmp_path, environ)
     assert (tmp_path / "review.md").read_text().startswith("# Daily review")
     assert (tmp_path / "review.html").read_text().startswith("<!doctype html>")
-    assert "AgentToolResultTooLarge" in said
+    assert "AgentToolResultGrown" in said
     assert '"problems": []' in said
 
 
@@ -125,7 +125,7 @@ def test_the_four_lines_of_the_readme(
     rules = tmp_path / "rules" / "agent-otel.rules.yaml"
     with watched.server(environment("bare"), programs, (rules,)) as engine:
         said = _shell([_addressed(check, "", engine.url)], tmp_path, environ)
-    assert "ok     AgentToolResultTooLarge" in said
+    assert "ok     AgentToolResultGrown" in said
 
 
 def _addressed(command: str, grafana: str, engine: str) -> str:

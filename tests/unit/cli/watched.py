@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.environments import Environment
     from tests.system.engines.prometheus import Programs, Prometheus
 
-# Twenty results of 5 bytes and one of 20,000, which is large; then it waits to be scraped.
+# Twenty results of 5 bytes and three of 20,000, which have grown; then it waits to be scraped.
 _AGENT = """
 import threading
 import agent_otel
@@ -27,7 +27,8 @@ def search(query):
 
 for _ in range(20):
     search("x")
-search("all")
+for _ in range(3):
+    search("all")
 print("ready", flush=True)
 threading.Event().wait()
 """
@@ -64,7 +65,7 @@ def server(
         assert "ready\n" == ready, agent.communicate()[1]
         config = _CONFIG.format(rules=names, port=port, relabel=relabel) + (f"    {more}\n" if more else "")
         with prometheus.server(programs, config, None, **flags) as engine:
-            seen = 'ALERTS{alertname="AgentToolResultTooLarge"}' if rules else 'up{job="agents"} == 1'
+            seen = 'ALERTS{alertname="AgentToolResultGrown"}' if rules else 'up{job="agents"} == 1'
             wait_for(lambda: engine.query(seen))
             yield engine
 
