@@ -328,7 +328,7 @@ def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry 
     if metric.kind == HISTOGRAM:
         made = partial(prometheus_client.Histogram, buckets=metric.buckets)
     elif metric.kind == GAUGE:
-        mode = "livemin" if metric is semconv.TURNS_LEFT else "livemax" if metric.is_momentary else "max"
+        mode: Any = "livemin" if metric is semconv.TURNS_LEFT else "livemax" if metric.is_momentary else "max"
         made = partial(prometheus_client.Gauge, multiprocess_mode=mode)
     try:
         made = made(name, meaning, labels, registry=registry or prometheus_client.REGISTRY)

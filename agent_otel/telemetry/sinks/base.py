@@ -241,4 +241,6 @@ class Cells:
             for group in list(self._unsettled.values()):
                 group.settle()
         now = time.monotonic()
-        return [(values, cell) for values, cell in self._cells.items() if type(cell) is not GaugeCell or now <= cell.until]
+        return [
+            (values, cell) for values, cell in self._cells.items() if type(cell) is not GaugeCell or now <= cell.until
+        ]

@@ -70,6 +70,13 @@ _FAMILIES: Final = (
     semconv.FEW_TURNS_LEFT,
     semconv.PAYLOAD_GROWTH,
     semconv.PAYLOAD_CAP,
+    semconv.PAYLOAD_LARGEST,
+    semconv.TURNS_LEFT,
+    semconv.STUCK,
+    semconv.RESULT_LARGEST,
+    semconv.RESULTS_GROWN,
+    semconv.TOOL_REPEATS,
+    semconv.ARGS_SIZE,
     semconv.INTERNAL_ERRORS,
     semconv.PROCESS_START,
     semconv.BUILD_INFO,
@@ -108,6 +115,9 @@ class Runs:
         agent_otel.payload(b"x" * self._bytes, runtime="temporal", activity="answer", direction="input")
 
 
+_NAMES: Final = {metric.exposed_name: metric.name for metric in _FAMILIES}
+
+
 class Scrapes:
     """What the rules read of this process, minute by minute."""
 
@@ -117,16 +127,20 @@ class Scrapes:
         self._exposed = prometheus_client.REGISTRY.restricted_registry(names)
         self._series: dict[str, list[float]] = {}
 
-    def take(self, minute: int) -> None:
-        """Read all values; a series that is new was not there before."""
+    def take(self, minute: int, *, ended: bool = False) -> None:
+        """Read all values; a new series was not there before; gauges of the moment are not when it ``ended``."""
         for family in self._exposed.collect():
             for sample in family.samples:
+                if ended and semconv.METRICS.get(_NAMES.get(sample.name, ""), semconv.BUILD_INFO).is_momentary:
+                    continue
                 labels = ",".join((self._labels, *(f'{key}="{text}"' for key, text in sample.labels.items() if text)))
                 self._series.setdefault(f"{sample.name}{{{labels}}}", [math.nan] * minute).append(sample.value)
 
     def write(self, file: Path) -> None:
         """Write name with labels -> a value for each minute. A counter that stays at 0 is in no sum above 0."""
-        file.write_text(json.dumps({name: values for name, values in self._series.items() if values[-1] > 0}))
+        file.write_text(
+            json.dumps({name: values for name, values in self._series.items() if any(value > 0 for value in values)})
+        )
 
 
 def run(number: int, file: Path) -> None:
@@ -158,7 +172,7 @@ def incident(file: Path) -> None:
             if minute in FILLED:
                 payload = b"x" * int(FILLED[minute] * _CAP_BYTES)
                 agent_otel.payload(payload, runtime="temporal", activity="answer", direction="input")
-            scrapes.take(minute)
+            scrapes.take(minute, ended=minute > OVER_AT + 5)
     scrapes.write(file)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent_otel import semconv
 from tests import interpreters
-from tests.system.monitoring.day import DYING, INCIDENT, INCIDENT_MINUTES, MINUTES, NEAR_AT, OVER_AT, PROCESSES
+from tests.system.monitoring.day import DYING, INCIDENT, INCIDENT_MINUTES, MINUTES, NEAR_AT, OVER_AT, PROCESSES, TOOLS
 from tests.system.monitoring.fake_time import DAY, prove
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ _FIRING = 'ALERTS{{alertstate="firing", severity="{severity}"}}'
 _EPISODES = "sum(count_over_time(({firing} unless {firing} offset 5m)[1d:5m]))"
 
 _WORKFLOW = "gen_ai_workflow_name"
-_OF_WORKFLOWS = f'ALERTS{{{_WORKFLOW}!=""}}'
 
 
 @pytest.fixture(scope="session")
@@ -68,7 +67,7 @@ def _total(series: Series, counter: str) -> float:
 
 
 @pytest.mark.timeout(900)
-def test_a_healthy_day_wakes_nobody_and_writes_two_tickets_at_most(
+def test_a_healthy_day_wakes_nobody_and_writes_one_ticket_at_most(
     measured: tuple[Series, Series], tmp_path: Path
 ) -> None:
     fleet, _ = measured
@@ -76,12 +75,13 @@ def test_a_healthy_day_wakes_nobody_and_writes_two_tickets_at_most(
     assert 2_000 < _total(fleet, semconv.RESULTS_LARGE.exposed_name) < 2_500
     assert 50 < _total(fleet, semconv.RESULTS_TRUNCATED.exposed_name) < 200
 
-    critical, warning, info = (
-        _EPISODES.format(firing=_FIRING.format(severity=severity)) for severity in ("critical", "warning", "info")
+    critical, warning = (
+        _EPISODES.format(firing=_FIRING.format(severity=severity)) for severity in ("critical", "warning")
     )
+    evaluated = f"count({{__name__=~'job_tool_agent:.*'}}) > bool {len(TOOLS)}"
     expected = [
-        (f"{info} > bool 0", "1d", [{"labels": "{}", "value": 1}]),  # else nothing was evaluated
-        (f"{warning} > 2", "1d", []),
+        (evaluated, "23h55m", [{"labels": "{}", "value": 1}]),
+        (f"{warning} > 1", "1d", []),
         (critical, "1d", []),
     ]
     prove(tmp_path / "day.yaml", fleet, _STEP, expected)
@@ -99,16 +99,16 @@ def test_an_incident_in_that_fleet_pages_within_five_minutes(measured: tuple[Ser
         name: [value - first * 60 for value in values] for name, values in before_noon.items() if name.startswith(began)
     }
     pages = f"group by (alertname, {_WORKFLOW}) ({_FIRING.format(severity='critical')})"
-    tickets = f"group by (alertname, {_WORKFLOW}) ({_FIRING.format(severity='warning')} and {_OF_WORKFLOWS})"
-    near, over, few = (
+    near, over = (
         {"labels": f'{{alertname="AgentWorkflow{name}", {_WORKFLOW}="{DYING}"}}', "value": 1}
-        for name in ("PayloadNearCap", "PayloadOverCap", "FewTurnsLeft")
+        for name in ("PayloadNearCap", "PayloadOverCap")
     )
     expected = [
-        (pages, f"{NEAR_AT - 1}m", []),
-        (tickets, f"{NEAR_AT + 1}m", [few]),
-        (pages, f"{NEAR_AT + 1}m", [near]),
+        # After 30 and 60 %, one turn is left.
+        (pages, f"{NEAR_AT - 3}m", []),
+        (pages, f"{NEAR_AT - 1}m", [near]),
         (pages, f"{OVER_AT + 1}m", [near, over]),
+        (pages, f"{OVER_AT + 7}m", [over]),
         (pages, f"{INCIDENT_MINUTES - 1}m", []),
     ]
     prove(tmp_path / "incident.yaml", before_noon | incident, "1m", expected)

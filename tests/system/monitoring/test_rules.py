@@ -74,7 +74,6 @@ def _labels() -> dict[str, set[str]]:
 
 
 _KNOWN = _labels()
-_KNOWN[semconv.TOOL_REPEATS.exposed_name].add(semconv.BY)
 
 
 def _visit(expression: str, kind: type) -> list[Any]:

@@ -233,6 +233,7 @@ def mishap(number: int) -> Work:
         yield
         talk.forget()
         talk.exceed()
+        agent_otel.payload(text(20 * _KB, name), runtime="langgraph", activity="answer", direction="state")
         # A reader that fails on its framework's call is a failure of the product, which nobody else is to notice.
         handler.enter_model(ModelReader(_fail), Invocation(None, (), {}))
         telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.MADE)
