@@ -108,7 +108,7 @@ class Thresholds:
     repeats_min: int = _count(20, "So many repeated calls of a tool in the window alert,")
     repeats_ratio: float = _ratio(0.5, "if they are at least this share of its calls.")
     costly_window: str = _duration("15m", "The mean cost of executions is taken over this window.")
-    costly_history: str = _duration("1w", "The mean before, to which it is compared, is taken over this time.")
+    costly_history: str = _duration("1w", "The mean before is taken over this time.")
     costly_factor: float = _factor(5.0, "How many times the mean before alerts.")
     costly_min_executions: int = _count(20, "Executions in that time for its mean to count.")
     costly_dollars: float = _dollars(5.0, "An execution that costs more US dollars alerts.")
@@ -150,7 +150,7 @@ class Thresholds:
     few_turns: int = _count(2, "So many turns left, or fewer, alert.")
     payload_over_window: str = _duration("15m", "Payloads over their cap or refused are counted over this.")
     state_bytes: int = _bytes(10_000_000, "A larger state, in a store without a near cap, alerts.")
-    state_window: str = _duration("15m", "What an execution writes is counted over this window.")
+    state_window: str = _duration("15m", "Bytes of states are counted over this window.")
     state_written_bytes: int = _bytes(100_000_000, "More bytes of states by an execution in the window alert.")
     dapr_window: str = _duration("15m", "The fullest dispatch of daprd is looked for in this window.")
     dapr_ratio: float = _dapr_ratio(

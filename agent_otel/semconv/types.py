@@ -62,7 +62,7 @@ class Metric(NamedTuple):
 
     @property
     def is_momentary(self) -> bool:
-        """Return true for a gauge whose value ends after `MOMENT_SECONDS`, so that no old one is shown."""
+        """Return true for a gauge of the moment: its value ends after `MOMENT_SECONDS`."""
         return self.kind == GAUGE and self.name.endswith((".largest", ".stuck", ".turns_left"))
 
     @property
