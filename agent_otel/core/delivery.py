@@ -154,6 +154,7 @@ def add_shares(
         if part in OF_CALLS:
             call = calls.get(at)
             tool = (call.tool if call is not None else name) or names.get(call_id, "")
+            tool = "" if tool in semconv.OWN_TOOLS else tool
             if call_id is not None:
                 names[call_id] = tool
             if part == semconv.TOOL_RESULTS and tool and (call is None or not call.tool or id(call) not in first):
@@ -378,13 +379,15 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
         if execution is not None:
             execution.call_changes += 1
         if exact and has_shrunk(before, delivered) and noted.tool:
-            ours = out.settings.trim_results and beginning(value).startswith(semconv.TRIMMED)
-            layer = semconv.LAYER_REMEDY if ours else semconv.LAYER_MODEL_REQUEST
+            is_ours = beginning(value).startswith(semconv.REPLACED)
+            layer = semconv.LAYER_REMEDY if is_ours else semconv.LAYER_MODEL_REQUEST
             out.metrics.truncations(noted.tool, layer, semconv.CLEARED).record(1)
         return
     span = _delivered(noted)
     kept = noted.handed if noted.handed >= 0 else noted.produced
     if kept < 0:
+        return
+    if noted.tool in semconv.OWN_TOOLS:
         return
     out.metrics.record(semconv.RESULT_DELIVERED, delivered, noted.tool)
     why = compare(kept, Size(delivered, exact), value)

@@ -384,6 +384,8 @@ class ExecutionState(Totals):
     #: Results that were handed on since that payload, and between the two payloads before it.
     handed_count = 0
     turn_count = 1
+    #: Payloads that carried new results.
+    turns = 0
     #: Number of the last model request in its conversation.
     turn = 0
     #: Growth of that payload in its last turn, in bytes, without the results.
@@ -422,6 +424,7 @@ class ExecutionState(Totals):
             self.own_growth_bytes = max(0, sizes[-1] - sizes[-2] - self.copies * self.handed_bytes)
         if self.handed_count:
             self.turn_count = self.handed_count
+            self.turns += 1
         self.handed_bytes = self.handed_count = 0
 
     def __len__(self) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
-#: The fragments of stored results by their references.
-_stored: weakref.WeakValueDictionary[str, Fragment] = weakref.WeakValueDictionary()
 
 
 def note(
@@ -38,14 +35,16 @@ def note(
     known = [cut for cut in cuts if cut[1] != semconv.SUSPECTED]
     if not known:
         return None
-    layer, reason = known[-1]
+    # A model that answers from the view of a stored result has chosen not to read on.
+    is_stored = remedied is not None and remedied.ref is not None
+    others = [cut for cut in known if cut[0] != semconv.LAYER_REMEDY] if is_stored else known
+    layer, reason = (others or known)[-1]
     whole = -1 if layer == semconv.LAYER_TOOL else result_bytes
-    fragment = Fragment(reason, result_bytes if handed is None else handed, whole, call.span)
+    shown = result_bytes if handed is None else handed
+    fragment = Fragment(reason, shown, whole, call.span, is_open=bool(others))
     executions.partly_shown(call, fragment)
     if remedied is not None:
         fragment.removed = remedied.reason, max(result_bytes - remedied.bytes, 0)
-        if remedied.ref is not None:
-            _stored[remedied.ref] = fragment
     return reason
 
 
@@ -112,11 +111,10 @@ def count_ignored(out: Telemetry, state: ExecutionState) -> None:
             out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
 
 
-def reread(reference: str) -> None:
-    """Record that the model has read on in a stored result."""
-    fragment = _stored.get(reference)
-    if fragment is not None:
-        fragment.is_open = False
+def read_on(out: Telemetry, state: ExecutionState, tool: str) -> None:
+    """Record that the model has read on in a stored result of a tool; only its first page is a follow-up."""
+    if _is_expected(state, tool, None):
+        out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.PAGINATED)
 
 
 # Results that the model is owed: a request of the same tools and agent must hold a passage of one of the latest two.

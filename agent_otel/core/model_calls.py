@@ -131,7 +131,7 @@ def find(
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
-        elif seen is None and part.call_id is not None and state is not None:
+        elif seen is None and part.call_id is not None and state is not None and name not in semconv.OWN_TOOLS:
             if open_calls.of_result(state, part.call_id) is not None:
                 continue  # one of several calls with this id
             known[at] = _adopted(state, part, part.call_id)
@@ -205,7 +205,7 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
 ) -> ModelCall | None:
     """Return the call of a result if the request, or the response with a hosted call, shows it first."""
     name = call.name or part.name
-    if name is None or name == semconv.CONTEXT_SUMMARIZE:
+    if name is None or name in semconv.OWN_TOOLS:
         return None
     name = clean(name)
     digest = digest_arguments(call.value, out.args_key)

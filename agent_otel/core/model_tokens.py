@@ -149,6 +149,7 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
             state.last_requests = {**(state.last_requests or {}), sent.is_inside: last}
     if sent.reservation is not None:
         sent.reservation.used((used or estimated(sent)) + usage.output)
+    _note_cache(sent, usage)
     shown: dict[str, Any] = {}
     divided = divide(out, sent, out.metrics.model(sent.model), usage, shown)
     sizes = grown(sent, used) if used else []
@@ -156,6 +157,27 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
     models.when_answered(sent.model, sent.answered_by, _known, out, sent, divided, of_all, usage, sizes, shown)
     if shown and sent.span.is_recording():  # the model's facts are being read
         put_on_any(sent.span, shown)
+
+
+#: Providers cache no shorter request.
+_LEAST_CACHED: Final = 1_024
+_MOST_MODELS: Final = 256
+#: Responses in a row, by model, to requests that might have been read from a cache and were not.
+_uncached: dict[str | None, int] = {}
+
+
+def _note_cache(sent: SentRequest, usage: Usage) -> None:
+    if usage.cached or usage.written:
+        _uncached.pop(sent.model, None)
+    elif usage.input >= _LEAST_CACHED and sent.conversation is not None and sent.conversation.turns > 1:
+        if len(_uncached) >= _MOST_MODELS:
+            _uncached.clear()
+        _uncached[sent.model] = _uncached.get(sent.model, 0) + 1
+
+
+def may_be_cached(model: str | None) -> bool:
+    """Return false when the last two responses of a model have read nothing from a prompt cache."""
+    return _uncached.get(model, 0) <= 1
 
 
 def _known(  # noqa: PLR0913, PLR0917 - the readings of one request

@@ -157,10 +157,6 @@ def _release(version: str) -> tuple[int, ...] | None:
 # context window of the model, and the payload of the durable runtime that carries it in every later turn. Above the
 # smallest of their limits it is withheld, cut, or refused with the whole state or request.
 
-#: Share of the warn ratio that results may fill: a quarter of the cap by default. A state often holds a result twice,
-#: and a history holds the state of each turn: 50 turns of a quarter of 2 MiB are 25 MiB of the 50 MiB that Temporal
-#: accepts.
-_FILLED: Final = 0.5
 #: A cap from here on is that of a store, which no single result meets: it is no layer on the way of a result.
 _OF_A_STORE: Final = 512 * 1024 * 1024
 #: Share of what is left of the context window that one result may fill: the response and further results need room, and
@@ -191,9 +187,9 @@ of_process = _OfProcess()
 class Room(NamedTuple):
     """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result.
 
-    ``results`` is the number of results in a turn, ``to_come`` that of the present turn from this one on.
-    ``own_growth_bytes`` is what a turn adds besides results. ``history_cap_bytes`` is the cap of a history that holds
-    the payload of each turn, None without one.
+    ``results`` is the number of results in a turn, ``to_come`` that of the present turn from this one on, ``turns`` the
+    number of turns so far. ``own_growth_bytes`` is what a turn adds besides results. ``has_history`` is true when a
+    history with a cap holds the payload of each turn.
     """
 
     taken_bytes: int
@@ -201,12 +197,9 @@ class Room(NamedTuple):
     copies: int = 1
     results: int = 1
     to_come: int = 1
+    turns: int = 0
     own_growth_bytes: int = 0
-    history_cap_bytes: int | None = None
-
-    def left_bytes(self, warn_ratio: float) -> int | None:
-        """Return the bytes that results may still add, below 0 when there are too many; None without a cap."""
-        return None if self.cap_bytes is None else int(self.cap_bytes * warn_ratio * _FILLED) - self.taken_bytes
+    has_history: bool = False
 
 
 def room_of(execution: ExecutionState | None) -> Room:
@@ -216,8 +209,7 @@ def room_of(execution: ExecutionState | None) -> Room:
     """
     handed_bytes = execution.handed_bytes if execution is not None else 0
     step = execution_context.current_step() if execution_context.runtime.get() is not None else None
-    history = cap_of(step, semconv.HISTORY) if step is not None else None
-    history_bytes = history.bytes if history is not None else None
+    has_history = step is not None and cap_of(step, semconv.HISTORY) is not None
     if execution is not None and execution.carries is not None:
         payload_bytes, cap_bytes, _ = execution.carries
         handed = execution.handed_count
@@ -227,18 +219,24 @@ def room_of(execution: ExecutionState | None) -> Room:
             execution.copies,
             max(execution.turn_count, handed + 1),
             max(1, execution.turn_count - handed),
+            execution.turns,
             execution.own_growth_bytes,
-            history_bytes,
+            has_history,
         )
     cap = cap_of(step, semconv.OUTPUT) if step is not None else None
-    return Room(handed_bytes, cap.bytes if cap is not None else None, history_cap_bytes=history_bytes)
+    return Room(handed_bytes, cap.bytes if cap is not None else None, has_history=has_history)
 
 
 def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall | None = None) -> Budget:
-    """Return the budget of the result of a call of an execution."""
-    found = _layers_of_process(chosen)
+    """Return the budget of the result of a call of an execution; without any limit, the size of a large result."""
     if of_process.chosen is not chosen:
-        of_process.budget, of_process.chosen = _least(found, chosen), chosen
+        of_process.budget, of_process.chosen = _least(_layers_of_process(chosen), chosen), chosen
+    return _least([*_layers_of_process(chosen), *layers_of_call(execution, chosen, call)], chosen)
+
+
+def layers_of_call(execution: ExecutionState | None, chosen: Settings, call: ToolCall | None) -> list[Budget]:
+    """Return what the framework, the host, the model and the durable runtime take of a call's result."""
+    found = []
     if call is not None and call.offloads_above:
         found.append(Budget(call.offloads_above, semconv.LAYER_FRAMEWORK))
     if call is not None and call.host is not None:
@@ -255,22 +253,19 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall
             found.append(Budget(context_bytes, semconv.CONTEXT))
     room = room_of(execution)
     if room.cap_bytes is not None and room.cap_bytes < _OF_A_STORE:
-        left_bytes = max(0, room.cap_bytes - room.taken_bytes)
-        found.append(Budget(left_bytes // room.copies, semconv.PAYLOAD))
-    return _least(found, chosen)
+        found.append(Budget(max(0, room.cap_bytes - room.taken_bytes) // room.copies, semconv.PAYLOAD))
+    return found
 
 
 def _least(budgets: list[Budget], chosen: Settings) -> Budget:
-    """Return the smallest budget; without any, the size from which a result counts as large."""
     return min(budgets, default=Budget(chosen.large_result_bytes, semconv.DEFAULT))
 
 
 def _layers_of_process(chosen: Settings) -> list[Budget]:
     """Return the budgets of the layers that all results of this process pass."""
-    found = []
-    if chosen.result_ceiling_bytes:
-        found.append(Budget(chosen.result_ceiling_bytes, semconv.CEILING))
-    transport_bytes = _transport_bytes()
+    own = (chosen.result_ceiling_bytes, chosen.claim_check_bytes if chosen.claim_check else None)
+    found = [Budget(limit_bytes, semconv.CEILING) for limit_bytes in own if limit_bytes]
+    transport_bytes = transport()
     if transport_bytes:
         found.append(Budget(transport_bytes, semconv.TRANSPORT))
     return found
@@ -290,7 +285,7 @@ def _context_bytes(execution: ExecutionState) -> int | None:
 
 
 @functools.lru_cache(maxsize=1)
-def _transport_bytes() -> int:
+def transport() -> int:
     """Return the bytes of a response of this process: configured, or those of its platform; 0 when unknown."""
     configured = cap_for("transport", "message")
     if configured is not None:

@@ -131,6 +131,7 @@ class ToolInvocation(Dispatch):
     is_deferred = False  # by the framework, in the function around which the span is open
     is_read_early = False  # the result, before its function returned it, while another's span was open
     is_refused = False
+    is_stored_early = False  # because the payload of the execution has few turns left
     is_sought = False  # in the texts of requests, by the passages of the result
     #: The value that `budget` returned first, None before.
     known_budget: Budget | None = None
@@ -266,6 +267,15 @@ class ToolInvocation(Dispatch):
         self.produced = size(value)
         result_bytes, _ = self.produced
         self.characters = result_bytes if text is None else len(text)
+        if text is not None and self.is_sought:
+            self.prints = prints(text)
+        self.structured = None if structured is None else size(structured)
+        if self.out.captures:
+            self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings, self.name)
+            if self.injected:
+                self.captured = hidden(self.captured, self.injected)
+        if self.reads_on:  # a page is a part that the model chose
+            return
         if (value is not None if text is None else text[:1] in BEGINNINGS) or structured is not None:
             self.change = None if error_type else drift.note(self.name, value, structured)
         left = 0
@@ -273,9 +283,6 @@ class ToolInvocation(Dispatch):
         if may_be_page and (self.execution is not None or self.call.call_id is not None):
             left = further(value, self.call.arguments)
             self.invites = fragments.cursors_of(value) if left else None
-        if text is not None and self.is_sought:
-            self.prints = prints(text)
-        self.structured = None if structured is None else size(structured)
         cut = find_cut(value, result_bytes)
         self.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut else ()
         may_be_full = cut is None and (text is None or (FEWEST < self.characters <= LONGEST and "\n" in text))
@@ -284,10 +291,6 @@ class ToolInvocation(Dispatch):
         if self.state is not None and self.repeated is None:
             totals = self.state if self.run is None else self.run.totals
             self.repeated = totals.again(self.name, outcome(value, self.produced, self.call.arguments), self.turn)
-        if self.out.captures:
-            self.captured = capture(self.captured, semconv.TOOL_RESULT, value, self.out.settings, self.name)
-            if self.injected:
-                self.captured = hidden(self.captured, self.injected)
 
     def _read_handed_back(self, result: ToolResult) -> None:
         handed = size(result.value)
@@ -409,6 +412,8 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.RESULT_HANDED_BACK_BYTES] = call.handed
     if call.remedied is not None and call.remedied.ref is not None:
         attributes[semconv.RESULT_REF] = call.remedied.ref
+        if call.is_stored_early:
+            attributes[semconv.RESULT_STORED_EARLY] = True
     if call.cuts:
         attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = call.cuts[-1]
     if call.captured is not None:
@@ -444,7 +449,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
             series.over_budget[layer].add(1, exemplar)
         if is_large:
             series.large.add(1, exemplar)
-    if is_large and call.out.settings.log_large_results and metrics.is_record_due(series.tool):
+    if is_large and not call.reads_on and call.out.settings.log_large_results and metrics.is_record_due(series.tool):
         metrics.log_large_result(series.tool, read_bytes, call.budget(), call.args_hash, exemplar)
     if call.remedied is not None and read is not None:
         call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
@@ -480,9 +485,9 @@ def keep(call: ToolInvocation) -> None:
     if call.span is not None:
         seen.span = call.span.span.get_span_context()
     is_page = call.invites is not None
-    cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page and not call.reads_on else call.cuts
+    cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page else call.cuts
     reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, call.remedied) if cuts else None
-    if reason is not None:
+    if reason is not None and seen.fragment is not None and seen.fragment.is_open:
         call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.call.arguments, call.invites, seen.fragment)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from agent_otel import semconv
 from agent_otel._internal.object_kinds import declare, fields, listed, text
 from agent_otel.measure.preview import clean
 
@@ -98,7 +99,7 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
     for definition in listed(value)[:_MOST] or (value,):
         known = fields(definition)
         name = text(known.get("name"))
-        if name:
+        if name and name not in semconv.OWN_TOOLS:
             yield name, known
         for key in _INNER:
             if key in known:

@@ -22,6 +22,7 @@ from agent_otel._internal.object_kinds import class_of, elements, is_dict, is_em
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.measure.preview import LONGEST_NAME, preview
+from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import size_up_to
 from agent_otel.remedies.claim_check.writer import MAX_BYTES, Stored
@@ -51,7 +52,7 @@ class ArtifactStream:
         self._tool = tool
         #: It may end before the tool does.
         self._call = running_call()
-        self._ids: list[str] = []
+        self.ids: list[str] = []
         self._lost = 0
         self._status = "streaming"
         self._failure = ""
@@ -62,12 +63,12 @@ class ArtifactStream:
 
     def add(self, artifact: object) -> bool:
         """Store an artifact; False when the tool has to be closed."""
-        number = len(self._ids) + self._lost + 1
+        number = len(self.ids) + self._lost + 1
         outcome = self._check.keep(artifact, self._tool, "artifact", self._call)
         if isinstance(outcome, Stored):
             ref = str(outcome.reference)
-            _streams[ref] = self, len(self._ids)
-            self._ids.append(ref)
+            _streams[ref] = self, len(self.ids)
+            self.ids.append(ref)
             if len(_streams) > _MOST_REFERENCES:
                 _streams.popitem(last=False)
         else:
@@ -86,14 +87,14 @@ class ArtifactStream:
                     self._failure = f"{type(error).__name__}: {error}"
                 except ours(Exception):  # its own code
                     self._failure = type(error).__name__
-                self._error = None if self._ids or self._lost else error
+                self._error = None if self.ids or self._lost else error
             self._status = "complete" if error is None else "failed"
         self._call = None  # the stream stays for its references, and the call holds the arguments
         self.has_begun.set()
 
     def acknowledgement(self) -> dict[str, Any]:
         """Return the answer to the call; raises what the function raised before its first artifact."""
-        if self._error is not None and not (self._ids or self._lost):
+        if self._error is not None and not (self.ids or self._lost):
             raise self._error
         return {"tool": self._tool, **self.state(-1, None)}
 
@@ -101,7 +102,7 @@ class ArtifactStream:
         """Return what follows after the artifact in this place."""
         # The status is read first: a stream that is complete has all its artifacts.
         state: dict[str, Any] = {"status": self._status}
-        ids = self._ids[place + 1 : place + 1 + _MOST_LISTED]
+        ids = self.ids[place + 1 : place + 1 + _MOST_LISTED]
         state["artifact_ids"] = ids
         if self._lost:
             state["artifacts_lost"] = self._lost
@@ -237,6 +238,7 @@ _MOST_LEVELS: Final = 8
 _MOST_ROWS: Final = 10_000
 _SHOWN_CHARACTERS: Final = 200
 _FAILED: Final = frozenset({"error", "errors", "failed", "failure", "fail", "timeout", "cancelled"})
+_SUCCEEDED: Final = frozenset({"ok", "success", "succeeded", "successful", "passed", "pass", "completed", "done"})
 _STATES: Final = ("status", "state", "outcome", "conclusion", "result")
 
 _summaries: dict[str, Callable[[Any], dict[str, Any]]] = {}
@@ -261,16 +263,24 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
     tool's function raises.
     """
     summarise = _summaries.get(tool, summary_of)
-    handles = [str(kept.reference) for artifact in artifacts if (kept := _keep(artifact, tool)) is not None]
-    stored = _keep(value, tool)
-    whole = None if stored is None else str(stored.reference)
-    size_bytes = size_up_to(value, MAX_BYTES).bytes if stored is None else stored.size
-    answer = {"summary": summarise(value), "size_bytes": size_bytes, "full_payload_id": whole}
-    if handles:
-        answer["artifact_ids"] = handles
-    if handles or whole:
-        following = handles[0] if handles else whole
-        answer["next_action"] = next_action(str(following))
+    check = policy.current()
+    ids: list[str] = []
+    if check is not None:
+        stream = ArtifactStream(check, tool)
+        for artifact in artifacts:
+            stream.add(artifact)
+        stream.end()
+        ids = stream.ids
+    stored = None if check is None else check.keep(value, tool, "summary")
+    whole = str(stored.reference) if isinstance(stored, Stored) else None
+    size = Size(stored.size, exact=True) if isinstance(stored, Stored) else size_up_to(value, MAX_BYTES)
+    answer = {"summary": summarise(value), "size_bytes": size.bytes, "full_payload_id": whole}
+    if not size.exact:
+        answer["at_least"] = True
+    if ids:
+        answer["artifact_ids"] = ids
+    if ids or whole:
+        answer["next_action"] = next_action(str(ids[0] if ids else whole))
     return answer
 
 
@@ -327,13 +337,10 @@ def _shape(value: Any, levels: int = _MOST_LEVELS) -> Any:
 
 
 def _has_failed(row: Any) -> bool:
+    """Return True for a row with a state that is a failure, or without a known state and with an error."""
     if type(row) is not dict:
         return False
-    states = (plain_text(row.get(name)) for name in _STATES)
-    return not is_empty(row.get("error")) or any(state is not None and state.lower() in _FAILED for state in states)
-
-
-def _keep(value: Any, tool: str) -> Stored | None:
-    check = policy.current()
-    outcome = None if check is None else check.keep(value, tool, "summary")
-    return outcome if isinstance(outcome, Stored) else None
+    states = {state.lower() for name in _STATES if (state := plain_text(row.get(name))) is not None}
+    if not states.isdisjoint(_FAILED):
+        return True
+    return states.isdisjoint(_SUCCEEDED) and not is_empty(row.get("error"))

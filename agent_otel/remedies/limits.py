@@ -243,7 +243,8 @@ def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str]
     return {
         "error": semconv.RESULT_TOO_LARGE,
         "tool": tool,
-        "size_bytes" if size.exact else "at_least_bytes": size.bytes,
+        "size_bytes": size.bytes,
+        **({} if size.exact else {"at_least": True}),
         "limit_bytes": limit_bytes,
         "hint": _hints.get(tool) or (_default_hint(list(parameters)) if is_known else _NO_SIZE),
     }

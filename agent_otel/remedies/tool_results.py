@@ -11,6 +11,7 @@ from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
+from agent_otel.core.payload_cap import Budget, layers_of_call, transport
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_visit import Unrecorded
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Claim, Remedied, Replacement, ToolDeniedError
@@ -145,6 +146,8 @@ def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invo
 
 
 _MARGIN: Final = 2
+#: With fewer turns left, smaller results are stored as well. A pager needs longer than a turn.
+_FEW_TURNS: Final = 2
 
 
 class Remedies:
@@ -278,22 +281,29 @@ class Remedies:
     async def replacement(
         self, record: ToolInvocation, reader: ToolReader, read: object, invocation: Invocation, *, blocks: bool
     ) -> Remedied | None:
-        """Return what takes the place of a result: a view of the stored one, or an error; None for the whole result."""
-        claimed_from = None  # the bytes above which the result is stored
-        if self._claim_check is not None and record.name != GET_TOOL_RESULT:
-            claimed_from = max(self._claim_bytes, record.call.offloads_above)
+        """Return what replaces a result: a view of the stored one, or an error; None for the whole result."""
+        check, limit_bytes, usual_bytes, claimed_from = self._claim_check, 0, 0, 0
+        ceiling_bytes = self._ceiling(record)
+        if check is not None and record.name != GET_TOOL_RESULT:
+            limit_bytes = check.limit(record, ceiling_bytes)
+            usual_bytes = max(min(self._claim_bytes, ceiling_bytes or self._claim_bytes), record.call.offloads_above)
+            claimed_from = min(usual_bytes, limit_bytes) if _has_few_turns(record) else usual_bytes
         # The size is measured exactly up to this multiple of the highest threshold.
-        await refine(record, read, _MARGIN * max(claimed_from or 0, self._ceiling(record) or 0), blocks=blocks)
-        found, check, size = None, self._claim_check, _size(record, reader)
-        if check is not None and size is not None and claimed_from is not None and size.bytes > claimed_from:
-            found = await check.view(record, Content(read, size.bytes), blocks=blocks)
-        return found or self._withheld(record, reader, invocation)
+        await refine(record, read, _MARGIN * max(claimed_from, ceiling_bytes or 0), blocks=blocks)
+        size = _size(record, reader)
+        if check is None or size is None or not 0 < claimed_from < size.bytes:
+            return self._withheld(record, reader, invocation)
+        record.is_stored_early = size.bytes <= usual_bytes
+        if limit_bytes < record.budget().bytes:
+            record.known_budget = Budget(limit_bytes, semconv.PAYLOAD)
+        return await check.view(record, Content(read, size.bytes), limit_bytes, blocks=blocks)
 
     def _passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
         """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""
         size = record.produced
         return (
             size is not None
+            and not _has_few_turns(record)
             and size.bytes <= self._untouched_bytes
             and size.exact
             and record.failed is None
@@ -304,8 +314,10 @@ class Remedies:
         """Return the bytes above which a result is withheld; None when no layer on its way has a known limit."""
         if self._ceiling_bytes != AUTO:
             return self._ceiling_bytes
-        budget = record.budget()
-        return None if budget.layer == semconv.DEFAULT else budget.bytes
+        limits_bytes = [each.bytes for each in layers_of_call(record.state, self._chosen, record.call)]
+        if transport_bytes := transport():
+            limits_bytes.append(transport_bytes)
+        return min(limits_bytes, default=None)
 
     def _withheld(self, record: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Remedied | None:
         """Return the error in place of a result above the ceiling, or without a known size; None for any other."""
@@ -359,6 +371,12 @@ class Remedies:
         else:
             used = tokens(record.remedied.replacement.text)
         self._limits.spend(record.execution, size_bytes, used)
+
+
+def _has_few_turns(record: Dispatch) -> bool:
+    """Return True when the payload of the call's execution meets its cap in less than two turns."""
+    carries = None if record.state is None else record.state.carries
+    return carries is not None and carries[2] is not None and carries[2] < _FEW_TURNS
 
 
 def _size(record: ToolInvocation, reader: ToolReader) -> Size | None:

@@ -90,10 +90,12 @@ RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when
 RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always",
     "the largest result that the weakest layer on its way accepts")
 RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always",
-    "`ceiling`, `framework`, `host` (of MCP), `payload`, `transport`, `context` (the model's window); else `default`, "
-    "AGENT_OTEL_LARGE_RESULT_BYTES")
+    "`ceiling` (or the claim check's view), `framework`, `host` (of MCP), `payload`, `transport`, `context` (the "
+    "model's window); else `default`, AGENT_OTEL_LARGE_RESULT_BYTES")
 RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
     "the reference under which the whole result is stored")
+RESULT_STORED_EARLY: Final = _attribute("tool.result.stored_early", "bool", "only when true",
+    "a claim check has stored the result because its durable run had less than two turns left")
 
 RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int", "on `tool_result_truncated`",
     "UTF-8 bytes of the result's text in the request to the model")
@@ -545,10 +547,14 @@ PHASE: Final = "phase"
 SKIPPED: Final = "skipped"
 ANSWERED: Final = "answered"  # with the result of an earlier attempt
 TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
+SUMMARIZED: Final = "SUMMARIZED executionId:'"  # the beginning of the mark in the place of a summarised one
+REPLACED: Final = (TRIMMED, SUMMARIZED)
 SUMMARIZE: Final = "summarize"
 CONTEXT_SUMMARIZE: Final = "context_summarize"
 #: The tool that reads on in a stored result.
 GET_TOOL_RESULT: Final = "get_tool_result"
+#: Tools that remedies add to requests; they are none of the program.
+OWN_TOOLS: Final = (GET_TOOL_RESULT, CONTEXT_SUMMARIZE)
 REMOVED_BYTES: Final = "removed.bytes"
 REMOVED_MESSAGES: Final = "removed.messages"
 TOKENS_BEFORE: Final = "tokens.before"

@@ -227,8 +227,8 @@ class Settings:
         variable="AGENT_OTEL_CLAIM_CHECK_BUDGET",
     )
     claim_check_floor_bytes: int = LIMIT(
-        8 * 1024,
-        "While a durable runtime's payload has room for 10 more turns, the model gets no less than this of a result.",
+        4 * 1024,
+        "The model gets no less than this of a result until a durable runtime's payload is near its cap.",
         needs=_CLAIMS,
     )
     claim_check_tool: bool = SWITCH(

@@ -131,6 +131,18 @@ def cannot_trim_texts() -> None:
     )
 
 
+def has_nothing_to_trim(turns: int, keep_turns: int, step_turns: int) -> None:
+    """Say once that a request has no old results."""
+    _without_effect(
+        "nothing to trim",
+        "AGENT_OTEL_TRIM_RESULTS",
+        f"nothing to do in a request after {turns} turn{'s' * (turns != 1)}: the results of the last {keep_turns} stay "
+        f"whole, and where the provider caches the messages, those before them become lines {step_turns} turns at a "
+        "time.",
+        logging.INFO,
+    )
+
+
 def cannot_summarize(adapter: str) -> None:
     """Warn once that long requests of a framework in use are not summarised."""
     text = f"without effect on requests through {_framework(adapter)}, in this version of it or of agent_otel"

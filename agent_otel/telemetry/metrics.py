@@ -122,7 +122,12 @@ class Metrics:
         return name
 
     def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
-        """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it."""
+        """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it.
+
+        The tool that reads on in stored results is none of the program: its series records nothing.
+        """
+        if name == semconv.GET_TOOL_RESULT:
+            return OWN_TOOL
         with recording.held:
             key = (self.limit(semconv.GEN_AI_TOOL_NAME, name), self.limit(semconv.AGENT_NAME, agent))
             if key not in self.tools:
@@ -380,6 +385,27 @@ class ToolSeries:
         if self.duration is None:
             return None
         return self._metrics.series(semconv.TOOL_DURATION, self.tool, self._agent, error_type)
+
+
+class _Unrecorded:
+    """The series of a tool, or one of them, that takes what it gets and records nothing."""
+
+    tool = ""
+    duration = None
+
+    def record(self, *_: object) -> None:
+        """Do nothing."""
+
+    add = seen = failed_duration = record
+
+    def __getitem__(self, _: str) -> _Unrecorded:
+        return self
+
+
+_nothing: Any = _Unrecorded()
+for _name in ("size", "args_size", "large", "repeats", "shape_changes", "invalid_arguments", "over_budget"):
+    setattr(_Unrecorded, _name, _nothing)
+OWN_TOOL: Final[ToolSeries] = _nothing
 
 
 # The log record ``tool.large_result``: one per tool and hour, in the words of the span, for who greps logs.

@@ -104,6 +104,12 @@ _NOT_RUN: Final = {
     "error": "not_run",
     "hint": f"The call stood beside {GET_TOOL_RESULT}, which is answered first. Call the tool again if you need it.",
 }
+_REPEATED: Final = {
+    "error": "read_before",
+    "hint": "This page is above. Read on with its next_cursor, or answer with what you have.",
+}
+#: Rounds with nothing but such pages after which the request allows no tool call.
+_MOST_REPEATS: Final = 2
 _ENOUGH: Final = {
     "error": "too_many_reads",
     "hint": "No more is read for this request. Answer with what you have, and say what you have not read.",
@@ -194,7 +200,9 @@ class _Dialogue:
         self._around = model_request.around()
         self._ids = message_ids.get()
         self._count = self._messages()
-        self._rounds = 0
+        self._rounds = self._repeats = 0
+        #: The pages that the model has asked for.
+        self._read: set[str] = set()
         #: Of the present stream: its items, those that the consumer got, and those that are held back.
         self._plain: list[Mapping[str, Any]] = []
         self._passed: list[_Item] = []
@@ -279,6 +287,9 @@ class _Dialogue:
 
     def _go_on(self, response: Mapping[str, Any], answers: list[Answer]) -> bool:
         self._rounds += 1
+        self._repeats += all(answer.data in (_REPEATED, _NOT_RUN) for answer in answers)
+        if self._repeats == _MOST_REPEATS:
+            self._rounds = MOST_ROUNDS
         body = self._form.answered(self.body, response, answers)
         self.body = self._form.closed(body) if self._rounds == MOST_ROUNDS else body
         self._exchange.put(self._invocation, self.body)
@@ -306,12 +317,17 @@ class _Dialogue:
         known = TOOL.parameters["properties"]
         # Models fill optional arguments with empty texts.
         arguments = {name: value for name, value in fields(given).items() if name in known and value != ""}
+        page = repr(sorted(arguments.items()))
+        if page in self._read:
+            return Answer(call, _REPEATED)
         execution = self._around.execution or self._owner(arguments.get("ref"))
         asked = ToolCall(GET_TOOL_RESULT, arguments, call.id, self._around.agent, execution)
         visit = enter_tool(_READER, Invocation(asked, (), {}))
         with visit or contextlib.nullcontext():
             read = {"ref": None, **arguments}
             data = get_tool_result(**read) if blocks else await aget_tool_result(**read)
+            if "error" not in data:
+                self._read.add(page)
             if visit is not None:
                 visit.returned(data)
         return Answer(call, data)

@@ -301,7 +301,7 @@ def _split(block: bytes) -> tuple[bytes, bytes]:
 _MOST_FIRSTS: Final = 8192
 
 Operation = Literal["put", "get", "range", "head", "delete"]
-Result = Literal["ok", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
+Result = Literal["ok", "skipped", "error", "timeout", "open", "too_large", "not_found", "denied", "expired", "corrupt"]
 
 
 #: Callback for each operation on the store, called from any thread, with the bytes of the result, 0 when none was

@@ -9,6 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote
 
 from agent_otel import semconv
 from agent_otel._internal import fork
@@ -21,7 +22,7 @@ from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.envelope import current_owner
 from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
-from agent_otel.remedies.claim_check.serialization import head
+from agent_otel.remedies.claim_check.serialization import json_head
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
 from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, Cursor, offset_of
@@ -29,11 +30,12 @@ from agent_otel.remedies.pagination import BadCursorError, Cursor, offset_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
 
+    from agent_otel.remedies.claim_check.envelope import Header
     from agent_otel.remedies.claim_check.reader import Resolved
 
 
 PAGE_BYTES: Final = 16 * 1024
-"""Bytes of one page: half of the view of a stored result."""
+"""Bytes of one page in the JSON of its answer: half of the view of a stored result."""
 
 #: A page plus the longest UTF-8 character, to detect whether the text continues after the page.
 _READ_BYTES: Final = PAGE_BYTES + 4
@@ -168,18 +170,16 @@ async def _read(  # noqa: PLR0913 - the arguments of the tool
             part = await reader.aresolve(place, caller=caller, start=start, end=start + _READ_BYTES, blocks=blocks)
             if part.header.encoding is None:
                 raise ValueError(f"The result is {part.content_type} and has no text.")
-            return _answer(part.data, asked, start, part.header.bytes)
-        selection = None
-        if cursor:
-            header = await reader.ahead(place, caller=caller, blocks=blocks)
-            selection = selections.get((header.digest, place, asked))
+            return _answer(part.data, asked, start, part.header, part.header.bytes)
+        header = await reader.ahead(place, caller=caller, blocks=blocks)
+        selection = selections.get((header.digest, place, asked)) if cursor else None
         if selection is None:
             found = await reader.aresolve(place, caller=caller, blocks=blocks)
             if blocks or not is_in_asyncio():
                 selection = _selection(found, place, asked)
             else:
                 selection = await asyncio.wrap_future(_workers.submit(lambda: _selection(found, place, asked)))
-        return _answer(selection[start : start + _READ_BYTES], asked, start, len(selection))
+        return _answer(selection[start : start + _READ_BYTES], asked, start, header, len(selection))
     except BusyError:
         return _error("Too many results are being read; ask again.")
     except ours(BadReferenceError, NotFoundError, BadCursorError, StoreError, ValueError) as error:
@@ -216,14 +216,15 @@ def _selection(found: Resolved, place: str | Place, asked: _Asked) -> bytes:
     return data
 
 
-def _answer(data: bytes, asked: _Asked, start: int, size_bytes: int) -> dict[str, Any]:
+def _answer(data: bytes, asked: _Asked, start: int, header: Header, size_bytes: int) -> dict[str, Any]:
     """Return the page at the beginning of ``data``, which starts at byte ``start`` of a text of ``size_bytes``."""
-    fragments.reread(asked.ref)
     running = running_call()
     if running is not None:
         running.reads_on = True
+        if running.state is not None:
+            fragments.read_on(running.out, running.state, unquote(header.tool))
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
-    page = head(text, PAGE_BYTES)
+    page = json_head(text, PAGE_BYTES)
     # Count the bytes of the text: half a character has one byte in the page, but three in the store.
     end = start + len(text[: len(page)].encode("utf-8", "surrogatepass"))
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel.core.types import Claim
 from agent_otel.messages.fields import fields as values_of
 from agent_otel.messages.fields import listed, text
-from agent_otel.remedies.claim_check.policy import PREVIEW_BYTES
+from agent_otel.remedies.claim_check.policy import PREVIEW_BYTES, claim_in
 from agent_otel.remedies.claim_check.serialization import head, raw_of
 
 if TYPE_CHECKING:
@@ -55,11 +55,12 @@ class LeanRecord:
     ) -> LeanRecord:
         """Return the record of a call; it keeps only the preview and the size of ``result``.
 
-        ``claim`` is that of a stored result, such as ``agent_otel.tool_call``'s; ``result`` may then be the text that
-        the model gets.
+        ``result`` may be what the model gets in the place of a stored one: a view names the reference and the size of
+        the whole. ``claim`` is that of a stored result, such as ``agent_otel.tool_call``'s.
         """
+        claim = claim or claim_in(result)
         if claim is not None:
-            sizes = (claim.reference, claim.size_bytes, claim.preview)
+            sizes = (claim.reference or ref, claim.size_bytes, claim.preview)
             return cls(call_id, name, args, duration_ms, error is None, error, *sizes)
         raw = raw_of(result)
         preview = None if raw.text is None else head(raw.text, PREVIEW_BYTES)

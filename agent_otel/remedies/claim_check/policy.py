@@ -16,16 +16,26 @@ from weakref import WeakKeyDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import env, errors
-from agent_otel._internal.daemon_pool import run_now
-from agent_otel.core import execution_context, remedy_hooks, tool_visit
+from agent_otel.core import remedy_hooks, tool_visit
 from agent_otel.core.payload_cap import room_of
 from agent_otel.core.types import Claim, Remedied, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
+from agent_otel.messages.fields import fields
 from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader, ResultsApp
-from agent_otel.remedies.claim_check.serialization import Content, correct, head, off_the_loop, read_size, refine
+from agent_otel.remedies.claim_check.references import PREFIX
+from agent_otel.remedies.claim_check.serialization import (
+    Content,
+    correct,
+    head,
+    json_head,
+    off_the_loop,
+    raw_of,
+    read_size,
+)
 from agent_otel.remedies.claim_check.stores import StoreError, open_store
 from agent_otel.remedies.claim_check.writer import ClaimWriter, NotStored, Stored
+from agent_otel.remedies.pagination import Cursor
 
 if TYPE_CHECKING:
     from agent_otel.core.payload_cap import Room
@@ -35,39 +45,31 @@ if TYPE_CHECKING:
     from agent_otel.settings import Settings
 
 
-#: Turns that are likely still to come.
-TURNS: Final = 10
-#: Turns of a long run: where the runtime keeps the payload of each turn in a history with a cap, so many payloads fit.
-LONG_RUN_TURNS: Final = 50
-#: Share of its cap that the payload may take although the history has no room for a long run.
-_LEAST_SHARE: Final = 0.4
-#: Bytes of a view while the payload is not near its cap: enough for the model to decide whether to read on.
-LEAST_BYTES: Final = 1024
+#: Further turns that a short run is expected to make; a longer one is expected to make half as many again.
+_LEAST_TURNS: Final = 4
+#: Where a history holds the payload of each turn, the share of the cap that views fill, and a long run's views.
+_SHARE_WITH_HISTORY: Final = 0.4
+_LONG_RUN_TURNS: Final = 20
+_LEAST_BYTES: Final = 1024
 
 
 def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float, near_ratio: float) -> int:
-    """Return the bytes of the next view, its line about the rest included; 0 near the cap.
+    """Return the bytes of the next view, its line about the rest included: a fair share of the room for results.
 
-    Views fill the payload up to the middle between the ratios, so that a long run does not come near its cap.
-
-    The view has ``most_bytes`` while 10 turns with views of ``floor_bytes`` fit behind the present turn, and not below
-    ``floor_bytes`` while 10 turns fit, this one included. Then each turn gets a tenth of the rest.
+    Views fill the payload up to the middle between the ratios. Each result of this turn and of those that are expected
+    gets the same. A view has at least ``floor_bytes`` until the payload meets ``near_ratio`` of its cap; from there on
+    half of what is left. Only a run of more than 20 turns with a history of its payloads gets less, 1 KiB.
     """
     if room.cap_bytes is None:
         return most_bytes
-    if room.taken_bytes >= room.cap_bytes * near_ratio:
-        return 0
-    full_bytes = room.cap_bytes * (warn_ratio + near_ratio) / 2
-    if room.history_cap_bytes is not None:
-        of_history = room.history_cap_bytes * near_ratio / LONG_RUN_TURNS
-        full_bytes = min(full_bytes, max(of_history, room.cap_bytes * _LEAST_SHARE))
-    left_bytes = int(full_bytes) - room.taken_bytes
-    per_turn = room.results * room.copies
-    reserved_bytes = TURNS * (per_turn * floor_bytes + room.own_growth_bytes)
-    now_bytes = (left_bytes - reserved_bytes) // (room.to_come * room.copies)
-    if now_bytes < floor_bytes:
-        even_bytes = (left_bytes - TURNS * room.own_growth_bytes) // (TURNS * per_turn)
-        now_bytes = max(min(even_bytes, floor_bytes), LEAST_BYTES)
+    further = max(room.turns // 2, _LEAST_TURNS)
+    share = _SHARE_WITH_HISTORY if room.has_history else (warn_ratio + near_ratio) / 2
+    left_bytes = int(room.cap_bytes * share) - room.taken_bytes - further * room.own_growth_bytes
+    now_bytes = left_bytes // (room.copies * (room.to_come + further * room.results))
+    is_long = room.has_history and room.turns > _LONG_RUN_TURNS
+    now_bytes = max(now_bytes, min(floor_bytes, _LEAST_BYTES) if is_long else floor_bytes)
+    if room.taken_bytes > room.cap_bytes * near_ratio:
+        now_bytes = min(now_bytes, max(room.cap_bytes - room.taken_bytes, 0) // (2 * room.copies * room.to_come))
     return min(now_bytes, most_bytes)
 
 
@@ -77,17 +79,12 @@ PREVIEW_BYTES: Final = 4 * 1024
 GET_TOOL_RESULT: Final = semconv.GET_TOOL_RESULT
 """The tool with which a model reads a stored result; its own results are never stored."""
 
-_NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")\)')
-
-#: Bytes that go on whole when the store fails and neither a ceiling nor a payload's cap is known: half of 2 MiB, the
-#: smallest payload cap that durable runtimes share (Temporal's and Dapr's).
-_FITS_BYTES: Final = 1024 * 1024
-
+_NAMED: Final = re.compile(rf'read on with {GET_TOOL_RESULT}\((ref=\\?"[^"]*")(?:, cursor=\\?"[^"]*")?\)')
+#: The line of a view, in either form of it.
+_LINE: Final = re.compile(r"\n?\[\d+ of (?:more than )?(\d+) bytes of .{1,300}'s result shown; (.*)\]", re.DOTALL)
+_REF: Final = re.compile(rf"{PREFIX}[^\s\"\\]+")
+_LONGEST_LINE: Final = 1024
 _CALL_DIGITS: Final = 16
-_NO_OWNER: Final = (
-    "AGENT_OTEL_CLAIM_CHECK: a result is not stored, because it belongs to no execution and nobody would be allowed to "
-    "read it. Name one with agent_otel.execution, or give the framework a thread or session id."
-)
 
 
 class ClaimCheck:
@@ -146,62 +143,43 @@ class ClaimCheck:
     def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
         """Return the owner and the place of a result, from this process's data, never from the model's.
 
-        The call's segment is the call id, so that a retry replaces what the first attempt stored, and the ``part``.
-        Models without call ids get a digest of the tool and its arguments; see also `Claims.apart`.
+        The node is the tool, so that a user interface knows the place of each of its rows. The call's segment is the
+        call id, so that a retry replaces what the first attempt stored, and the ``part``. Models without call ids get a
+        digest of the tool and its arguments; see also `Claims.apart`.
         """
-        step = execution_context.current_step()
         owner = current_owner() or record.call.execution or ""
-        node = (step.activity if step is not None else None) or record.agent or "agent"
         call_id = record.call.call_id
         digest = self.claims.signer.seal("call", record.name.encode(), (record.args_hash or "").encode())[:_CALL_DIGITS]
         if call_id is None:
-            return Origin(owner, owner, node, record.name, f"call-{digest}{part}")
-        return Origin(owner, owner, node, record.name, f"{call_id}{part}", digest)
+            return Origin(owner, owner, record.name, record.name, f"call-{digest}{part}")
+        return Origin(owner, owner, record.name, record.name, f"{call_id}{part}", digest)
 
-    async def view(self, record: ToolInvocation, content: Content, *, blocks: bool) -> Remedied | None:
-        """Store a result; return the view that replaces it, or None when the model gets the whole result.
+    async def view(self, record: ToolInvocation, content: Content, limit_bytes: int, *, blocks: bool) -> Remedied:
+        """Store a result; return the view that replaces it, whether or not it is stored.
 
         ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
         """
         outcome = await self.writer.aput(content, self._origin(record), blocks=blocks)
-        if blocks or isinstance(outcome, Stored) or type(content.value) is str:
-            return self._view(record, content, outcome)
-        return await off_the_loop(lambda: self._view(record, content, outcome))
-
-    def _view(self, record: ToolInvocation, content: Content, outcome: Stored | NotStored) -> Remedied | None:
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
             correct(record, size)
-            named, limit_bytes = self._settings.claim_check_tool, self._view_bytes(record)
+            named = self._settings.claim_check_tool
             return view(record.name, outcome.text, size, str(outcome.reference), limit_bytes, names_tool=named)
-        if outcome.reason == "no_owner":
-            errors.warn_once("claim check owner", _NO_OWNER)
-        if self._fits(record, content):
-            return None
-        limit_bytes = self._view_bytes(record)
         size = read_size(record) or Size(content.least_bytes, exact=False)
-        return view(record.name, content.beginning(limit_bytes), size, None, limit_bytes)
+        if blocks or type(content.value) is str:
+            beginning = content.beginning(limit_bytes)
+        else:
+            beginning = await off_the_loop(lambda: content.beginning(limit_bytes))
+        return view(record.name, beginning, size, None, limit_bytes)
 
-    def _view_bytes(self, record: ToolInvocation) -> int:
-        """Return the bytes of a result for the model: fewer, the fuller the state that carries it in later turns."""
+    def limit(self, record: ToolInvocation, ceiling_bytes: int | None) -> int:
+        """Return the most bytes of a result for the model: fewer, the fuller the state that carries it later."""
         chosen = self._settings
         # The framework would store a longer view itself, and cut its reference off.
-        limits = (chosen.claim_check_bytes, chosen.result_ceiling_bytes, record.call.offloads_above)
-        most_bytes = min(filter(None, limits))
+        most_bytes = min(filter(None, (chosen.claim_check_bytes, ceiling_bytes, record.call.offloads_above)))
         floor_bytes = min(chosen.claim_check_floor_bytes, most_bytes)
         ratios = (chosen.payload_warn_ratio, chosen.payload_near_ratio)
         return view_bytes(room_of(record.state), most_bytes, floor_bytes, *ratios)
-
-    def _fits(self, record: ToolInvocation, content: Content) -> bool:
-        """Return True when the model may get the whole of a result that could not be stored."""
-        left_bytes = room_of(record.state).left_bytes(self._settings.payload_warn_ratio)
-        limits = (left_bytes, self._settings.result_ceiling_bytes or None)
-        most_bytes = min((limit for limit in limits if limit is not None), default=_FITS_BYTES)
-        if content.least_bytes > most_bytes:
-            return False
-        run_now(refine(record, content.value, most_bytes, blocks=True))
-        size = read_size(record)
-        return size is not None and size.bytes <= most_bytes
 
 
 def view(  # noqa: PLR0913 - the parts of a view
@@ -209,25 +187,57 @@ def view(  # noqa: PLR0913 - the parts of a view
 ) -> Remedied:
     """Return the beginning of a result and a line about the rest, together at most ``limit_bytes``.
 
-    Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit.
+    Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit. The line has
+    the cursor of the view's end, so that the first page goes on there.
     """
-    rest = "the rest could not be stored and is lost; ask for something smaller"
-    if ref is not None:
-        rest = f'read on with {GET_TOOL_RESULT}(ref="{ref}")' if names_tool else f'ref="{ref}"'
-        rest = f"the whole is stored: {rest}"
-    line = f"of {'' if size.exact else 'more than '}{size.bytes} bytes of {tool}'s result shown; {rest}]"
-    # No number of shown bytes has more digits than the limit.
-    line_bytes = text_bytes(f"[0 {line}") + len(str(limit_bytes))
+
+    def rest(end_bytes: int) -> str:
+        if ref is None:
+            return "the rest could not be stored and is lost; ask for something smaller"
+        if not names_tool:
+            return f'the whole is stored: ref="{ref}"'
+        named = f'ref="{ref}"' + (
+            f', cursor="{Cursor((ref, None, None, None)).encode(end_bytes)}"' if end_bytes else ""
+        )
+        return f"the whole is stored: read on with {GET_TOOL_RESULT}({named})"
+
+    of = f"of {'' if size.exact else 'more than '}{size.bytes} bytes of {tool}'s result shown"
+    # No cursor and no number of shown bytes is longer than those of the limit.
+    line_bytes = text_bytes(f"[{limit_bytes} {of}; {rest(limit_bytes)}]\n")
     shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
-    said = f"[{text_bytes(shown)} {line}"
+    shown_bytes = _stored_bytes(shown)
+    said = f"[{shown_bytes} {of}; {rest(shown_bytes)}]"
     said = f"{shown}\n{said}" if shown else said
-    data = {"content": shown, "shown_bytes": text_bytes(shown), "size_bytes": size.bytes, "ref": ref, "note": rest}
-    over_bytes = text_bytes(json.dumps(data, ensure_ascii=False)) - limit_bytes
-    if over_bytes > 0:  # by the escapes of JSON
-        data["content"] = content = head(shown, max(text_bytes(shown) - over_bytes, 0))
-        data["shown_bytes"] = text_bytes(content)
-    claim = None if ref is None else Claim(ref, size.bytes, text_bytes(shown), head(shown, PREVIEW_BYTES))
+    data = {"content": "", "shown_bytes": limit_bytes, "size_bytes": size.bytes, "ref": ref, "note": rest(limit_bytes)}
+    if not size.exact:
+        data["at_least"] = True
+    data["content"] = content = json_head(shown, limit_bytes - text_bytes(json.dumps(data, ensure_ascii=False)))
+    data |= {"shown_bytes": _stored_bytes(content), "note": rest(_stored_bytes(content))}
+    claim = None if ref is None else Claim(ref, size.bytes, shown_bytes, head(shown, PREVIEW_BYTES))
     return Remedied(Replacement(said, data, claim=claim), semconv.CLAIM_CHECK, text_bytes(said), ref)
+
+
+def _stored_bytes(text: str) -> int:
+    """Return the bytes of a text in the store, where half a character has three."""
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+def claim_in(shown: object) -> Claim | None:
+    """Return the claim that a view names, in its text or as an object; None for a result that is no view.
+
+    The reference is empty where the rest is lost.
+    """
+    known = fields(shown)
+    if {"content", "shown_bytes", "size_bytes", "ref"} <= known.keys():
+        content, ref, size_bytes = str(known["content"]), known["ref"] or "", int(known["size_bytes"])
+        return Claim(ref, size_bytes, text_bytes(content), head(content, PREVIEW_BYTES))
+    written = raw_of(shown).text or ""
+    start = written.rfind("\n[", max(len(written) - _LONGEST_LINE, 0))
+    line = _LINE.fullmatch(written, max(start, 0))
+    if line is None:
+        return None
+    ref, content = _REF.search(line[2]), written[: max(start, 0)]
+    return Claim("" if ref is None else ref[0], int(line[1]), text_bytes(content), head(content, PREVIEW_BYTES))
 
 
 def without_tool(text: str) -> str:

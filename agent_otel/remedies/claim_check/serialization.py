@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
@@ -201,6 +202,14 @@ def head(text: str, limit_bytes: int) -> str:
         opening = _OPENING.search(kept)
         end = -1 if opening is None else _element_end(kept, earliest, opening.start())
     return kept[:end] if end >= earliest else kept
+
+
+def json_head(text: str, limit_bytes: int) -> str:
+    """Return the beginning of a text that has at most ``limit_bytes`` inside of a JSON string, with its escapes."""
+    kept = head(text, max(limit_bytes, 0))
+    while kept and (written := text_bytes(json.dumps(kept, ensure_ascii=False)) - 2) > limit_bytes:
+        kept = head(kept, text_bytes(kept) * limit_bytes // written)
+    return kept
 
 
 def _line_end(kept: str, earliest: int) -> int:

@@ -5,20 +5,17 @@ A write returns within the budget: the result is stored, or the reason why it is
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import time
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, run_now, settled
 from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
-from agent_otel.remedies.claim_check.stores.base import StoreError, TooLargeError, said
+from agent_otel.remedies.claim_check.stores.base import TooLargeError, said
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from agent_otel._internal.daemon_pool import Job
     from agent_otel.remedies.claim_check.envelope import Claims, Origin
@@ -66,12 +63,15 @@ MAX_BYTES = 32 * 1024 * 1024
 _QUICK_BYTES: Final = 1024 * 1024
 #: A large write does not start while this many threads run writes beyond their budgets: small writes need threads, too.
 _MOST_LATE: Final = 4
-#: Number of latest keys with an issued reference; a late write must not delete them.
-_REFERRED: Final = 4096
 _NODE_DIGITS: Final = 16
 _FAILED: Final = (
-    "The store of the claim check failed: until it is back, of results that do not fit into the next payload the model "
-    "gets the beginning, and the rest is lost."
+    "The store of the claim check failed: until it is back, the model gets the beginning of a large result, and the "
+    "rest is lost."
+)
+_NO_OWNER: Final = (
+    "A result is not stored, because it belongs to no execution and nobody would be allowed to read it: the model gets "
+    "its beginning, and the rest is lost. Name an execution with agent_otel.execution, or give the framework a thread "
+    "or session id."
 )
 
 _workers = Workers("claim-check", 8)
@@ -108,67 +108,14 @@ class _Write:
     is_distinct: bool
     #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
     breaker: Breaker | None = None
-    #: A hash of the key, from the begin of the write until its outcome is known.
-    key: int | None = None
-    #: The digest of the result that a reference under the key was issued for before the write.
-    referred: str | None = None
-
-
-class _KeysInUse:
-    """The keys that are being written, and those whose orphaned values are being deleted; never both of a key."""
-
-    def __init__(self) -> None:
-        self._reset()
-        fork.after_fork(self._reset)
-
-    def _reset(self) -> None:
-        self._lock = threading.Lock()
-        self._written: Counter[int] = Counter()
-        self._deleted: dict[int, threading.Event] = {}
-
-    def begin(self, write: _Write, key: int, seconds: float) -> bool:
-        """Take a key for a write; wait for its deletion, and return False where that takes longer."""
-        with self._lock:
-            deletion = self._deleted.get(key)
-        if deletion is not None and not deletion.wait(seconds):
-            return False
-        with self._lock:
-            if key in self._deleted:
-                return False
-            self._written[key] += 1
-            write.key = key
-            return True
-
-    def end(self, write: _Write) -> None:
-        """Free the key of a write, once."""
-        with self._lock:
-            key, write.key = write.key, None
-            if key is not None:
-                self._written[key] -= 1
-                if not self._written[key]:
-                    del self._written[key]
-
-    @contextlib.contextmanager
-    def deleting(self, key: int) -> Iterator[bool]:
-        """Take a key for a deletion; yield False where it is being written, and the write replaces the value."""
-        with self._lock:
-            is_free = key not in self._written and key not in self._deleted
-            if is_free:
-                self._deleted[key] = threading.Event()
-        try:
-            yield is_free
-        finally:
-            if is_free:
-                with self._lock:
-                    self._deleted.pop(key).set()
 
 
 class ClaimWriter:
     """Writer of results of at most ``max_bytes``, each within ``budget`` seconds, with a TTL of ``ttl`` seconds.
 
     At most eight threads serialise, hash and write; other writes wait for a thread within their budgets. A write that
-    hangs keeps its thread until the store returns. A write that finishes after its budget is orphaned: its value is
-    deleted, unless another write of the same result under the same key returned a reference.
+    hangs keeps its thread until the store returns. The value of a write that finishes after its budget stays: no
+    reference names it, but it can be read at its place.
 
     ``breaker`` opens for all writes, after errors of the store and timeouts of small writes; ``large_breaker`` opens
     for writes above 1 MiB, after timeouts of such writes.
@@ -192,10 +139,7 @@ class ClaimWriter:
         self._breaker = breaker or Breaker()
         self._large_breaker = large_breaker or Breaker()
         self._workers = workers
-        #: Digests of the latest results with an issued reference, by hashes of their keys.
-        self._referred: dict[int, str] = {}
         self._late: set[Job[Stored | NotStored]] = set()
-        self._keys = _KeysInUse()
         fork.after_fork(self._late.clear)
 
     def put(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
@@ -216,12 +160,10 @@ class ClaimWriter:
                 return self._reported(NotStored(refused), started)
             write = _Write(data, origin, distinct)
             writing = self._workers.submit(lambda: self._write(write))
-            has_waited = False
             try:
                 await settled(writing, self._budget, blocks=blocks)
-                has_waited = True
             finally:
-                is_late = self._give_up(writing, write, is_awaited=has_waited)
+                is_late = self._give_up(writing, write)
             return self._concluded(NotStored("timeout") if is_late else writing.result(), write, started)
         except BusyError:
             return self._reported(NotStored("timeout"), started)
@@ -232,6 +174,7 @@ class ClaimWriter:
     def _refused(self, data: Content | bytes | str, origin: Origin) -> Reason | None:
         """Return the reason why a write is not tried."""
         if not origin.owner:
+            errors.warn_once("claim check owner", _NO_OWNER)
             return "no_owner"
         if (data.least_bytes if isinstance(data, Content) else len(data)) > self._max_bytes:
             return "too_large"
@@ -262,31 +205,20 @@ class ClaimWriter:
             ttl=self._ttl,
         )
         write.breaker = self._large_breaker if is_large else self._breaker
-        key = hash(sealed.reference.key)
-        if not self._keys.begin(write, key, self._budget):
-            return NotStored("timeout")
-        write.referred = self._referred.get(key)
         try:
             self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
         except TooLargeError:
-            self._keys.end(write)
             return NotStored("too_large")
         except errors.ours(Exception) as error:
-            self._keys.end(write)
             errors.warn_once("claim check", f"{_FAILED} {said(error)}")
             return NotStored("error")
         return Stored(sealed.reference, len(raw.data), raw.text)
 
-    def _give_up(self, writing: Job[Stored | NotStored], write: _Write, *, is_awaited: bool) -> bool:
-        """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun.
-
-        ``is_awaited`` is false where its caller was cancelled and asks for no outcome.
-        """
+    def _give_up(self, writing: Job[Stored | NotStored], write: _Write) -> bool:
+        """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun."""
         if writing.cancel():
             return True
         if writing.done():
-            if not is_awaited:
-                self._keys.end(write)
             return False
         self._late.add(writing)
         writing.add_done_callback(lambda _: self._arrived_late(writing, write))
@@ -294,38 +226,13 @@ class ClaimWriter:
 
     @errors.guarded("remedies.claim_check")
     def _arrived_late(self, writing: Job[Stored | NotStored], write: _Write) -> None:
-        """Delete an orphaned value, which was stored after its budget."""
         self._late.discard(writing)
-        self._keys.end(write)
-        outcome = writing.result() if writing.exception() is None else None
-        if isinstance(outcome, Stored):
+        if writing.exception() is None and isinstance(writing.result(), Stored):
             self._succeeded(write)
-            reference = outcome.reference
-            with contextlib.suppress(BusyError):  # it stays until its TTL ends
-                self._workers.submit(lambda: self._delete(reference, write.referred))
-
-    @errors.guarded("remedies.claim_check")
-    def _delete(self, reference: Reference, referred: str | None) -> None:
-        """Delete an orphaned value, in a worker thread, unless a reference to this very result was returned.
-
-        A retry may have stored another result under the same key before: ``referred`` is its digest. The late value has
-        replaced it, and the reference to that one does not accept this one. A retry that is still writing, or has
-        stored its result since, has replaced the late value.
-        """
-        key = hash(reference.key)
-        with self._keys.deleting(key) as is_free:
-            if is_free and self._referred.get(key) == referred != reference.digest:
-                with contextlib.suppress(StoreError):  # it stays until its TTL ends
-                    self._claims.store.delete(reference.key)
 
     def _concluded(self, outcome: Stored | NotStored, write: _Write, started: float) -> Stored | NotStored:
         if isinstance(outcome, Stored):
             self._succeeded(write)
-            self._referred.pop(hash(outcome.reference.key), None)
-            self._referred[hash(outcome.reference.key)] = outcome.reference.digest
-            while len(self._referred) > _REFERRED:
-                self._referred.pop(next(iter(self._referred)), None)
-            self._keys.end(write)
         elif outcome.reason in ("timeout", "error"):
             is_slow = time.perf_counter() - started >= self._budget
             breaker = write.breaker if is_slow else self._breaker
@@ -343,5 +250,5 @@ class ClaimWriter:
         if isinstance(outcome, Stored):
             self._claims.report("put", "ok", outcome.size, started)
         else:
-            self._claims.report("put", "error" if outcome.reason == "no_owner" else outcome.reason, 0, started)
+            self._claims.report("put", "skipped" if outcome.reason == "no_owner" else outcome.reason, 0, started)
         return outcome

@@ -18,7 +18,7 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.core import execution_context, model_request, tool_names
 from agent_otel.core.executions import executions
-from agent_otel.core.model_tokens import removed
+from agent_otel.core.model_tokens import may_be_cached, removed
 from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.switches import added_messages
@@ -26,7 +26,6 @@ from agent_otel.measure.size import size
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import transcript
 from agent_otel.remedies import limits
-from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import (
     ABOVE_BYTES,
@@ -105,7 +104,8 @@ class Requests:
             is_last = bool(self._maxima) and is_due(messages, self._maxima)
             count = len(messages) - added_messages.get()
             own, added = messages[:count], messages[count:]
-            request = None if self._limits is None else request_of(reader, invocation, messages)
+            is_asked = self._limits is not None or (self._trims and cached)
+            request = request_of(reader, invocation, messages) if is_asked else None
             if self._limits is not None and request is not None:
                 is_last = count_shown(out, self._limits, request, own) or is_last
             is_last = is_last and not is_noted(messages[:1])
@@ -113,7 +113,10 @@ class Requests:
                 return messages
             if self._trims and own and is_observed(own[-1]):
                 setting_checks.cannot_trim_texts()
+            cached = cached and (request is None or may_be_cached(request.model))
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
+            if self._trims and made.turns and semconv.TRIM not in made.removed_bytes:
+                setting_checks.has_nothing_to_trim(made.turns, self._views.keep_turns, self._views.step_turns)
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)
             return [*made.messages, *added] if made.removed_bytes else messages
@@ -218,8 +221,6 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
                 yield from _answers(inner, depth - 1)
 
 
-_OWN = (GET_TOOL_RESULT, semconv.CONTEXT_SUMMARIZE)
-
 # Calls that no adapter records, counted by the limits when a model request delivers their results. A framework
 # answers the call of a tool that it does not have, and a loop of the program's own calls its handlers itself. The
 # requests hold these calls all the same. Behind one that is above a limit, the request is the run's last. In the run
@@ -303,7 +304,7 @@ def _offered(request: ModelRequest) -> set[str]:
 def _counts(counting: Limits, place: _Place, result: Result, offered: set[str]) -> bool:
     """Return True for a call that the framework has answered itself, or that is of the program's own loop."""
     call_id, name = result.answered.id, result.name
-    if name in _OWN:
+    if name in semconv.OWN_TOOLS:
         return False
     is_own_loop = execution_context.outermost.get() is None
     by_name = is_own_loop or call_id is None
@@ -374,4 +375,4 @@ class Views:
         if self.trim:
             trimming(history, cut, changes, self.form)
         made, less = changes.apply(history.messages)
-        return View(made, removed | less)
+        return View(made, removed | less, history.turns)

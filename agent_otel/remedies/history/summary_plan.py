@@ -164,11 +164,18 @@ def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
 ) -> tuple[int, int]:
     """Return where the messages begin that stay as they are, and the tokens that are left.
 
-    The newest part may take all that is left, others take no more than two thirds: marks need room as well. From the
-    first call of the last turn on that has no result yet, all messages stay: a result may still come.
+    The newest part may take all that is left, others take no more than two thirds: marks need room as well. The calls
+    of the last turn stay whose results the model has not answered: it has not seen them, or they may still come.
     """
-    open_calls = (call.at for call in history.calls if call.answer is None and call.turn == history.turns - 1)
-    waiting = min(open_calls, default=len(history.messages))
+    last = [call for call in history.calls if call.turn == history.turns - 1]
+    of_model = (
+        at
+        for at, (message, one) in enumerate(zip(history.messages, history.seen, strict=True))
+        if not (one.answered or one.by_user or _is_system(message))
+    )
+    seen = max(of_model, default=-1)
+    unseen = (call.at for call in last if call.answer is None or call.answer.at > seen)
+    waiting = min(unseen, default=len(history.messages))
     end, spent, most = parts[-1][1], 0, left * 2 // 3
     for start, stop in reversed(parts):
         cost = sum(sizes[start:stop]) - (sizes[start] if start == last_user else 0)

@@ -200,8 +200,8 @@ def _named(text: str, start: int) -> str | None:
     named = _NAMED.match(text, start)
     # Prose may contain a colon, too: "ref: see below".
     if named is not None and is_reference(named["key"]) and "claim:" not in named[0]:
-        value = named["value"].rstrip(".:")
-        if named["quoted"] or named["is"] == "=" or any(map(str.isdigit, value)):
+        value, is_id = named["value"].rstrip(".:"), named["key"].lower().endswith(("id", "ids"))
+        if named["quoted"] or named["is"] == "=" or is_id or any(map(str.isdigit, value)):
             return f"{named['key']}={value}"
     return None
 

@@ -33,17 +33,16 @@ if TYPE_CHECKING:
 
 
 DEDUPLICATE: Final = "deduplicate"
-
-_DIGIT: Final = re.compile(r"\d")
+#: Characters of a provider's ids at least.
 _UNIQUE: Final = 16
-"""Characters of a provider's ids at least: ``call_…`` with 24, ``toolu_…`` with 24, UUIDs with 32."""
 
 
 class View(NamedTuple):
-    """Messages for a request, and the UTF-8 bytes that each strategy removed."""
+    """Messages for a request, the UTF-8 bytes that each strategy removed, and the turns of the history."""
 
     messages: list[Any]
     removed_bytes: Mapping[str, int]
+    turns: int = 0
 
 
 def trim(
@@ -92,10 +91,11 @@ def deduplicate(messages: Sequence[Any]) -> list[Any]:
 
     A message is a duplicate when an earlier one has its id and is equal to it. A result is also a duplicate when an
     earlier one answers the same call with the same content. Where messages have no ids, the calls have: an equal
-    message with the same calls is a duplicate when their ids are a provider's, unique ones, and so are the equal
-    messages before and after it. Of texts alone, a copy of the conversation's beginning goes when it has two different
-    answers of 40 characters or more. Two different messages with the same id both stay. A call stays with its result,
-    and a result with its call. Raises TypeError when ``messages`` is not a sequence.
+    message with the same calls and equal results is a duplicate, and so are the equal messages before and after it. An
+    id that two different calls of the history have proves nothing. Of texts alone, a copy of the conversation's
+    beginning goes when it has two different answers of 40 characters or more. Two different messages with the same id
+    both stay. A call stays with its result, and a result with its call. Raises TypeError when ``messages`` is not a
+    sequence.
     """
     history = turns.read(messages)
     places = doubled(history)
@@ -139,26 +139,37 @@ def _doubled(history: History) -> set[int]:
 
 
 def _repeated(history: History) -> set[int]:
-    """Return the places of messages that repeat earlier ones around a call with the same unique id."""
+    """Return the places of messages that repeat earlier ones around calls with the same ids and equal results.
+
+    Some frameworks number the calls of each turn anew. A call that is made again has equal messages around it only
+    where more than the call is repeated.
+    """
     found: set[int] = set()
     first: dict[tuple[str | None, ...], int] = {}
-    end = _end(history)
+    messages, end, said, renumbered = history.messages, _end(history), dict[str | None, Any](), set[str | None]()
+    for call in history.calls:
+        if call.answer is not None:
+            now = call.asked.name, call.asked.arguments, call.answer.answered.content
+            if not are_equal(said.setdefault(call.asked.id, now), now):
+                renumbered.add(call.asked.id)
     for place, seen in enumerate(history.seen):
         ids = tuple([asked.id for asked in seen.asked])
-        # A provider has drawn a unique id; some frameworks number the calls of each turn anew.
-        if not ids or not all(each is not None and len(each) >= _UNIQUE and _DIGIT.search(each) for each in ids):
+        if not ids or None in ids or not renumbered.isdisjoint(ids):
             continue
         earlier = first.setdefault(ids, place)
-        if earlier == place or place in found or not _same(history.messages[earlier], history.messages[place]):
+        if earlier == place or place in found or not _same(messages[earlier], messages[place]):
             continue
         apart = place - earlier
         begin = place
-        while begin > apart and _same(history.messages[begin - 1 - apart], history.messages[begin - 1]):
+        while begin > apart and _same(messages[begin - 1 - apart], messages[begin - 1]):
             begin -= 1
         stop = place + 1
-        while stop < end and stop - apart < begin and _same(history.messages[stop - apart], history.messages[stop]):
+        while stop < end and stop - apart < begin and _same(messages[stop - apart], messages[stop]):
             stop += 1
-        found.update(range(max(begin, earlier + 1), stop))
+        begin = max(begin, earlier + 1)
+        is_last = stop == len(messages) and not _same(messages[begin - 1], messages[-1])
+        if all(len(each or "") >= _UNIQUE for each in ids) or (not is_last and stop - begin > 1 + len(ids)):
+            found.update(range(begin, stop))
     return found
 
 

@@ -185,7 +185,7 @@ def test_a_loop_without_a_decorator_answers_from_a_part_or_from_all_pages(told: 
     assert counted(report, "answers.incomplete") == {"search marker": 1, "search page": 1}
 
 
-def test_a_model_that_reads_on_in_a_stored_result_answers_from_all_of_it(told: Callable[..., Json]) -> None:
+def test_the_claim_check_of_a_healthy_agent_makes_no_answer_incomplete(told: Callable[..., Json]) -> None:
     body = """
         import re
         from agent_otel.remedies import get_tool_result
@@ -205,4 +205,9 @@ def test_a_model_that_reads_on_in_a_stored_result_answers_from_all_of_it(told: C
     stored = {"AGENT_OTEL_CLAIM_CHECK": "memory:", "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test"}
     stored["AGENT_OTEL_LOG_LARGE_RESULTS"] = "off"
     report = told(BEGIN + textwrap.dedent(body), **stored)
-    assert counted(report, "answers.incomplete") == {"search claim_check": 1}
+    assert counted(report, "answers.incomplete") == {}
+    assert counted(report, "tool.followups") == {"search ignored": 1, "search paginated": 1}
+    named = {
+        each["name"] for each in report["metrics"] if each["attributes"].get("gen_ai.tool.name") == "get_tool_result"
+    }
+    assert named == set()

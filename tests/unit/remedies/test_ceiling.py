@@ -58,8 +58,7 @@ def test_the_error_is_what_the_model_can_act_on() -> None:
 
 def test_of_a_result_far_above_the_limit_a_lower_bound_is_named() -> None:
     found = limits.too_large("search", Size(20_001, exact=False), 10_000)
-    assert (found["at_least_bytes"], found["limit_bytes"]) == (20_001, 10_000)
-    assert "size_bytes" not in found
+    assert (found["size_bytes"], found["at_least"], found["limit_bytes"]) == (20_001, True, 10_000)
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -70,8 +69,8 @@ def test_of_a_result_far_above_the_limit_a_lower_bound_is_named() -> None:
         (6_666, None),  # 59,995
         (7_000, {"size_bytes": 63_001}),
         (13_000, {"size_bytes": 117_001}),
-        (14_000, {"at_least_bytes": 120_001}),
-        (100_000, {"at_least_bytes": 120_001}),
+        (14_000, {"size_bytes": 120_001, "at_least": True}),
+        (100_000, {"size_bytes": 120_001, "at_least": True}),
     ],
 )
 def test_a_structured_result_is_read_up_to_twice_the_ceiling(

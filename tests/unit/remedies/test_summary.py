@@ -105,9 +105,9 @@ def test_a_retry_of_the_call_replaces_what_it_stored(
 
     with agent_otel.execution("run-again", agent="clerk"):
         first, last = attempt(1), attempt(2)
-        names = ("summary-1", "summary-2", "artifact-3")
+        names = ("artifact-1", "summary-2", "artifact-3")
         for refs in (first, last):
-            keys = [f"tool-result/=/run-again/clerk/call_1-{name}" for name in names]
+            keys = [f"tool-result/=/run-again/runs/call_1-{name}" for name in names]
             assert [ref.split(":")[2] for ref in refs] == keys
         assert [agent_otel.remedies.resolve(ref).text for ref in last] == ["log 2", '{"attempt":2}', "chart 2"]
         assert {agent_otel.remedies.get_tool_result(ref).get("error") for ref in first} == {"tool_result_unavailable"}

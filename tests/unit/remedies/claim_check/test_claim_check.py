@@ -26,6 +26,7 @@ from agent_otel.core.types import (
 from agent_otel.measure.size import Size
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.stores import NotFoundError
+from agent_otel.remedies.pagination import Cursor
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,17 +63,18 @@ def ref_of(found: Any) -> str:
 
 
 def test_the_view_is_the_beginning_and_what_became_of_the_rest() -> None:
-    text = "one\ntwo\n" + "x" * 200
-    note = 'the whole is stored: read on with get_tool_result(ref="claim:v2:x")'
-    found = policy.view("search", text, Size(208, exact=True), "claim:v2:x", 135)
-    assert found.replacement.text == f"one\ntwo\n\n[8 of 208 bytes of search's result shown; {note}]"
-    assert found.replacement.data == {
-        "content": "",
-        "shown_bytes": 0,
-        "size_bytes": 208,
-        "ref": "claim:v2:x",
-        "note": note,
-    }
+    text = "one\ntwo\n" + "x" * 400
+
+    def note(end_bytes: int) -> str:
+        cursor = Cursor(("claim:v2:x", None, None, None)).encode(end_bytes)
+        return f'the whole is stored: read on with get_tool_result(ref="claim:v2:x", cursor="{cursor}")'
+
+    found = policy.view("search", text, Size(408, exact=True), "claim:v2:x", 225)
+    shown = "one\ntwo\n"
+    assert found.replacement.text == f"{shown}\n[8 of 408 bytes of search's result shown; {note(8)}]"
+    found = policy.view("search", text, Size(408, exact=True), "claim:v2:x", 250)
+    data = {"content": shown, "shown_bytes": 8, "size_bytes": 408, "ref": "claim:v2:x", "note": note(8)}
+    assert found.replacement.data == data
     assert found.bytes == len(found.replacement.text.encode())
     assert not found.replacement.is_error
 
@@ -117,7 +119,7 @@ def test_a_retry_replaces_what_the_first_attempt_stored() -> None:
         first = [ref_of(goes_on("a" * 40_000, call)) for call in asked]
         again = [ref_of(goes_on("b" * 40_000, call)) for call in asked]
         keys = {ref.split(":")[2] for ref in (*first, *again)}
-        assert keys == {f"tool-result/=/run-retried/agent/call_{number}" for number in range(6)}
+        assert keys == {f"tool-result/=/run-retried/poll/call_{number}" for number in range(6)}
         assert [agent_otel.remedies.resolve(ref).text for ref in again] == ["b" * 40_000] * 6
         for ref in first:
             with pytest.raises(NotFoundError):
@@ -142,7 +144,7 @@ def test_calls_without_ids_and_ids_that_another_call_uses_again_have_keys_of_the
 @pytest.mark.shows("000.key")
 def test_the_path_of_execution_node_and_call_serves_the_result() -> None:
     asked: dict[str, Any] = {"type": "http", "method": "GET", "headers": [], "root_path": ""}
-    with agent_otel.execution("run-served", agent="clerk"):
+    with agent_otel.execution("run-served", agent="clerk"):  # a row of a user interface knows its tool
         goes_on("first" * 20_000, ToolCall("search", {}, "call_1"))
         goes_on("last" * 20_000, ToolCall("search", {}, "call_1"))
 
@@ -153,7 +155,7 @@ def test_the_path_of_execution_node_and_call_serves_the_result() -> None:
             sent.append(message)
 
         app = agent_otel.remedies.results_app(lambda _, __: owner)
-        path = "/executions/run-served/tool-results/clerk/call_1"
+        path = "/executions/run-served/tool-results/search/call_1"
         asyncio.run(app({**asked, "path": path}, None, send))  # type: ignore[arg-type]
         return [sent[0]["status"], sent[1]["body"]]
 
@@ -247,35 +249,29 @@ def _shown_bytes(found: Any) -> int:
 
 
 @pytest.mark.usefixtures("_dead")
-def test_without_a_store_results_fill_a_quarter_of_the_payload_and_are_then_cut() -> None:
+def test_without_a_store_no_result_goes_on_whole() -> None:
+    lost = "the rest could not be stored and is lost; ask for something smaller"
     with _running("run-dead") as step:
         step_handler.payload(step, Payload("input", MIB // 4, data="x"))
         found = [goes_on("x" * 100_000, ToolCall("search", {}, f"call_{number}")) for number in range(4)]
-        # 262,144 bytes are left for whole results, then 162,144, then 62,144; views may take 65 % of the cap.
-        assert [len(each) if isinstance(each, str) else len(each.text) for each in found] == [
-            *(100_000, 100_000, 32_768, 32_768)
-        ]
-        assert "the rest could not be stored and is lost" in found[2].text
+        # Temporal has a history: 838,860 bytes are for results, in this turn and four more.
+        assert [len(each.text) for each in found] == [32_768] * 4
+        assert all(each.text.endswith(f" of 100000 bytes of search's result shown; {lost}]") for each in found)
         step_handler.payload(step, Payload("input", 1_677_000, data="x"))  # four fifths of the cap are 1,677,721
-        assert len(goes_on("x" * 100_000, ToolCall("search", {}, "call_5")).text) == 1_023
-
-
-@pytest.mark.usefixtures("_dead")
-def test_without_a_store_and_before_the_first_payload_the_cap_is_that_of_the_step() -> None:
+        assert len(goes_on("x" * 100_000, ToolCall("search", {}, "call_5")).text) == 4_096
+        step_handler.payload(step, Payload("input", 2_090_000, data="x"))  # of 7,152 bytes half are left
+        assert len(goes_on("x" * 100_000, ToolCall("search", {}, "call_6")).text) < 4_096
     reader = StepReader(lambda invocation: invocation.instance, lambda _: None, lambda _, __: None)
-    with _running("run-new") as step:
+    with _running("run-new") as step:  # before the first payload, the cap is that of the step
         visit = step_handler.enter_step(reader, Invocation(step, (), {}))
         assert visit is not None
         with visit:
-            found = [goes_on("x" * 400_000, ToolCall("search", {}, f"call_{number}")) for number in range(3)]
-    assert _shown_bytes(found[0]) == 400_000
-    assert max(_shown_bytes(each) for each in found[1:]) < 32_768
-
-
-@pytest.mark.usefixtures("_dead")
-def test_without_a_store_and_without_a_known_cap_results_go_on_whole_up_to_1_mib() -> None:
+            found = [goes_on("x" * 400_000, ToolCall("search", {}, f"call_{number}")) for number in range(20)]
+    assert {len(each.text) for each in found[:5]} == {32_768}
+    assert all(4_096 <= len(each.text) for each in found)
     with agent_otel.execution("run-without-cap"):
-        assert [_shown_bytes(goes_on("x" * size)) for size in (MIB, MIB + 1)] == [MIB, 32_616]
+        assert [len(goes_on("x" * size).text) for size in (40_000, MIB + 1)] == [32_768] * 2
+    assert len(goes_on("x" * 40_000).text) == 32_768  # it belongs to nobody
 
 
 def test_a_result_above_the_maximum_is_cut_and_others_are_stored(set_variables: Callable[..., None]) -> None:

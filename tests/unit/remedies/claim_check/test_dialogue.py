@@ -118,14 +118,19 @@ def test_a_request_without_a_reference_stays_as_it_is() -> None:
     assert model.requests == [{"messages": [{"role": "user", "content": "go"}]}]
 
 
-def test_a_model_that_reads_for_ever_is_stopped() -> None:
+@pytest.mark.parametrize("same", [False, True])
+def test_a_model_that_reads_for_ever_is_stopped(*, same: bool) -> None:
     with agent_otel.execution("run-1"):
         shown = stored()
-        model = Model("chat", *[chat(ref_of(shown), f"read_{n}") for n in range(dialogue.MOST_ROUNDS)], DONE)
+        reads = 3 if same else dialogue.MOST_ROUNDS
+        lines = ["1" if same else str(number) for number in range(1, reads + 1)]
+        asks = [chat(ref_of(shown), f"read_{number}", lines=each) for number, each in enumerate(lines)]
+        model = Model("chat", *asks, DONE)
         assert model.ask(asked(shown)) is DONE
-    assert len(model.requests) == 17
-    assert [request.get("tool_choice") for request in model.requests] == [None] * 16 + ["none"]
-    assert json.loads(model.requests[-1]["messages"][-1]["content"])["error"] == "too_many_reads"
+    assert [request.get("tool_choice") for request in model.requests] == [None] * reads + ["none"]
+    answers = [json.loads(message["content"]) for message in model.requests[-1]["messages"][4::2]]
+    assert answers[0] == {"content": "row", "size_bytes": 3, "start": 0, "end": 3}
+    assert answers[-1]["error"] == ("read_before" if same else "too_many_reads")
 
 
 @pytest.mark.parametrize(

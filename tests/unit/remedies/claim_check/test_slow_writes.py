@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import threading
-import time
 import weakref
 from collections import deque
 from dataclasses import dataclass
@@ -20,7 +18,7 @@ from agent_otel._internal.daemon_pool import BusyError, Workers
 from agent_otel.measure.json_pieces import WORKER_STEPS
 from agent_otel.measure.size import size
 from agent_otel.remedies.claim_check.envelope import Claims, Origin
-from agent_otel.remedies.claim_check.reader import ClaimReader
+from agent_otel.remedies.claim_check.reader import ClaimReader, Place
 from agent_otel.remedies.claim_check.serialization import Content, Raw, raw_of, size_up_to
 from agent_otel.remedies.claim_check.stores import StoreError
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
@@ -35,19 +33,6 @@ pytestmark = pytest.mark.timeout(500)  # the machine may be busy with other test
 FOREVER = 60.0
 MIB = 1024 * 1024
 ORIGIN = Origin("run-1", "run-1", "agent", "search", "call_0")
-
-
-class Noting(Hanging):
-    """Says when a value was deleted."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.deleted = threading.Event()
-
-    def delete(self, key: str) -> None:
-        """Delete, and say so."""
-        super().delete(key)
-        self.deleted.set()
 
 
 class HangingWithLarge(Hanging):
@@ -191,125 +176,16 @@ def test_jobs_beside_one_that_hangs_find_a_thread_of_their_own() -> None:
     go.set()
 
 
-def test_what_arrives_late_is_deleted(put: Put) -> None:
-    store = Noting()
-    writer = ClaimWriter(Claims(store, key="k"), budget=0.05, workers=Workers("test", 1))
+def test_what_arrives_late_can_be_read_at_its_place(put: Put) -> None:
+    store = Hanging()
+    claims = Claims(store, key="k")
+    writer = ClaimWriter(claims, budget=0.05, workers=Workers("test", 1))
     while not store.entered:
         assert put(writer, "x", ORIGIN) == NotStored("timeout")
     store.go.set()
-    assert store.deleted.wait(FOREVER)
-    assert not store._values
-
-
-def test_what_arrives_late_stays_where_a_reference_to_it_was_given_out(put: Put) -> None:
-    store, workers = Noting(), Workers("test", 1)
-    claims = Claims(store, key="k")
-    store.go.set()
-    stored = put(ClaimWriter(claims, budget=FOREVER, workers=workers), "x", ORIGIN)
-    writer = ClaimWriter(claims, budget=0.05, workers=workers)
-    writer._referred[hash(stored.reference.key)] = stored.reference.digest
-    store.go.clear()
-    before = store.entered
-    while store.entered == before:
-        assert put(writer, "x", ORIGIN) == NotStored("timeout")
-    store.go.set()
-    for _ in range(2):  # after the write, and after what it may have asked for
-        workers.submit(lambda: None).result(FOREVER)
-    assert not store.deleted.is_set()
-    assert ClaimReader(claims).resolve(str(stored.reference), caller="run-1").text == "x"
-
-
-class Gated(MemoryStore):
-    """Holds the first write, and each deletion, until it is told to go on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.deletion, self.is_deleting = threading.Event(), threading.Event(), threading.Event()
-        self.written = 0
-
-    def put(self, key: str, data: bytes, ttl: float) -> None:
-        """Wait in the first write, then store."""
-        self.written += 1
-        if self.written == 1:
-            self.first.wait()
-        super().put(key, data, ttl)
-
-    def delete(self, key: str) -> None:
-        """Say so, wait, then delete."""
-        self.is_deleting.set()
-        self.deletion.wait()
-        super().delete(key)
-
-
-def in_thread(run: Any) -> tuple[threading.Thread, list[Any]]:
-    found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(run()))
-    thread.start()
-    return thread, found
-
-
-def test_a_retry_that_writes_when_the_late_value_arrives_keeps_its_own(put: Put) -> None:
-    class Slow(Gated):
-        second = threading.Event()
-
-        def put(self, key: str, data: bytes, ttl: float) -> None:
-            if self.written == 1:
-                self.second.wait()
-            super().put(key, data, ttl)
-
-    store, workers = Slow(), Workers("test", 3)
-    claims = Claims(store, key="k")
-    writer = ClaimWriter(claims, budget=0.05, workers=workers)
-    while not store.written:
-        assert put(writer, "x", ORIGIN) == NotStored("timeout")
-    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
-    patient._keys = writer._keys
-    retry, outcome = in_thread(lambda: patient.put("x", ORIGIN))
-    store.first.set()
-    store.is_deleting.wait(0.5)  # it must not be
-    store.second.set()
-    retry.join()
-    store.deletion.set()
-    assert isinstance(outcome[0], Stored)
-    workers.submit(lambda: None).result(FOREVER)
-    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "x"
-
-
-def test_a_write_whose_caller_is_cancelled_when_it_is_done_frees_its_key() -> None:
-    store, workers = MemoryStore(), Workers("test", 1)
-    writer = ClaimWriter(Claims(store, key="k"), budget=FOREVER, workers=workers)
-
-    async def main() -> None:
-        writing = asyncio.create_task(writer.aput("x", ORIGIN))
-        await asyncio.sleep(0)
-        workers.submit(lambda: None).result(FOREVER)  # behind the write; the event loop has not heard of its end
-        writing.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await writing
-
-    asyncio.run(main())
-    workers.submit(lambda: None).result(FOREVER)
-    assert not writer._keys._written
-
-
-def test_a_late_value_takes_away_nothing_that_was_stored_since(put: Put) -> None:
-    store, workers = Gated(), Workers("test", 1)
-    store.deletion.set()
-    claims = Claims(store, key="k")
-    writer = ClaimWriter(claims, budget=0.05, workers=workers)
-    while not store.written:
-        assert put(writer, "first", ORIGIN) == NotStored("timeout")
-    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
-    patient._keys, patient._referred = writer._keys, writer._referred
-    # In the queue before the deletion: one thread does it all.
-    retry, outcome = in_thread(lambda: patient.put("second", ORIGIN))
-    while not workers._jobs:
-        time.sleep(0.01)
-    store.first.set()
-    retry.join()
-    for _ in range(2):
-        workers.submit(lambda: None).result(FOREVER)
-    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "second"
+    while writer._late:
+        threading.Event().wait(0.001)
+    assert ClaimReader(claims).resolve(Place("run-1", "agent", "call_0"), caller="run-1").text == "x"
 
 
 def test_a_late_answer_of_the_store_takes_away_nothing_that_was_stored_since(put: Put) -> None:
@@ -330,30 +206,11 @@ def test_a_late_answer_of_the_store_takes_away_nothing_that_was_stored_since(put
     writer = ClaimWriter(claims, budget=0.05, workers=workers)
     while not store.written:
         assert put(writer, "first", ORIGIN) == NotStored("timeout")
-    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
-    patient._keys, patient._referred = writer._keys, writer._referred
-    outcome = put(patient, "second", ORIGIN)
+    outcome = put(ClaimWriter(claims, budget=FOREVER, workers=workers), "second", ORIGIN)
     store.go.set()
     for _ in range(10):
         workers.submit(lambda: None).result(FOREVER)
     assert ClaimReader(claims).resolve(str(outcome.reference), caller="run-1").text == "second"
-
-
-def test_a_retry_waits_for_the_deletion_of_a_late_value(put: Put) -> None:
-    store, workers = Gated(), Workers("test", 3)
-    claims = Claims(store, key="k")
-    writer = ClaimWriter(claims, budget=0.05, workers=workers)
-    while not store.written:
-        assert put(writer, "x", ORIGIN) == NotStored("timeout")
-    store.first.set()
-    assert store.is_deleting.wait(FOREVER)
-    patient = ClaimWriter(claims, budget=FOREVER, workers=workers)
-    patient._keys = writer._keys
-    retry, outcome = in_thread(lambda: patient.put("x", ORIGIN))
-    retry.join(0.5)  # it must not be over
-    store.deletion.set()
-    retry.join()
-    assert ClaimReader(claims).resolve(str(outcome[0].reference), caller="run-1").text == "x"
 
 
 # --- what is nested too deeply for json ---------------------------------------------------------------------------

@@ -184,16 +184,19 @@ def test_calls_stay_with_their_results_and_chunks_are_merged_until_they_fit() ->
     assert {f"call_{turn}" for turn in range(8)} == {*lines, *results(sent)} - {call["id"]}
 
 
-def test_calls_whose_results_have_no_room_stay_with_marks() -> None:
-    model = Model()
+@pytest.mark.shows("002.summary_knobs")
+def test_a_result_that_no_model_has_seen_stays_and_has_a_mark_when_it_is_answered() -> None:
+    model, history = Model(), chat(2, rows=600)
     with agent_otel.execution("run-1"):
-        sent = model.ask(chat(2, rows=600))
-    assert results(sent) == {
-        sent[2]["tool_calls"][0]["id"]: sent[3]["content"],
-        "call_0": "SUMMARIZED executionId:'call_0'",
-        "call_1": "SUMMARIZED executionId:'call_1'",
-    }
-    assert [call["function"]["name"] for call in _calls(sent)] == ["context_summarize", "report", "report"]
+        sent = model.ask(history)
+        assert results(sent)["call_1"] == result(1, rows=600)
+        assert not any("Report 1" in text for text in model.texts)
+        seen = [*history, {"role": "assistant", "content": "I have read both."}, {"role": "user", "content": "And?"}]
+        sent = model.ask(seen)
+        assert tokens(sent) <= TARGET
+        assert results(sent)["call_1"] == "SUMMARIZED executionId:'call_1'"
+        assert agent_otel.remedies.get_tool_result("call_1")["content"].startswith("Report 1\n")
+    assert any("Report 1" in text for text in model.texts)
 
 
 @pytest.mark.shows("002.archive")
@@ -207,17 +210,6 @@ def test_originals_are_read_by_the_id_of_their_call() -> None:
     assert "SUMMARIZED executionId:'call_0'" in json.dumps(sent)
     with agent_otel.execution("run-2"):
         assert agent_otel.remedies.get_tool_result("call_0")["error"] == "tool_result_unavailable"
-
-
-@pytest.mark.shows("002.summary_knobs")
-def test_the_target_is_met_although_the_last_turn_is_long() -> None:
-    """The newest results become marks as well: they are in the archive, and in the text that was summarised."""
-    model = Model()
-    with agent_otel.execution("run-1"):
-        sent = model.ask(chat(2, rows=600))
-        assert tokens(sent) <= TARGET
-        assert agent_otel.remedies.get_tool_result("call_1")["content"].startswith("Report 1\n")
-    assert any("Report 1" in text for text in model.texts)
 
 
 def test_later_requests_begin_with_the_same_summary() -> None:
