@@ -29,7 +29,6 @@ _RECIPES: Final = (
             "AGENT_OTEL_CLAIM_CHECK": "redis://…",
             "AGENT_OTEL_CLAIM_CHECK_KEY": "$(openssl rand -base64 32)",
             "AGENT_OTEL_CLAIM_CHECK_BYTES": "32KiB",
-            "AGENT_OTEL_CLAIM_CHECK_FLOOR_BYTES": "8KiB",
             "AGENT_OTEL_CLAIM_CHECK_TOOL": "on",
         },
         "A large result goes to the store. The model gets its beginning, a reference, and a tool to read on with. "

@@ -193,11 +193,8 @@ def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> A
     if type(output) is str:
         return replacement.text
     if is_named(output, "ToolMessage"):
-        changes = {"content": replacement.text, "status": "error" if replacement.is_error else output.status}
-        if replacement.claim is not None:  # of a message's metadata nothing is sent to a model
-            claim = {name: value for name, value in replacement.claim._asdict().items() if name != "preview"}
-            changes["response_metadata"] = {**output.response_metadata, "agent_otel.claim": claim}
-        return output.model_copy(update=changes)
+        status = "error" if replacement.is_error else output.status
+        return output.model_copy(update={"content": replacement.text, "status": status})
     if is_named(output, "Command") and is_dict(output.update):
         messages = _replace_first(output.update.get("messages"), replacement, invocation)
         return dataclasses.replace(output, update={**output.update, "messages": messages})

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from agent_otel.core.types import Claim
 from agent_otel.messages.fields import fields as values_of
 from agent_otel.messages.fields import listed, text
 from agent_otel.remedies.claim_check.policy import PREVIEW_BYTES, claim_in
@@ -17,6 +16,8 @@ from agent_otel.remedies.claim_check.serialization import head, raw_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from agent_otel.core.types import Claim
 
 VERSION: Final = 1
 
@@ -115,10 +116,6 @@ def render(record: LeanRecord | Mapping[str, Any]) -> RenderedRecord:
     return RenderedRecord(record.id, record.name, record.args, status, record.duration_ms, text, complete, ref)
 
 
-#: Key of a LangChain message's ``response_metadata`` that holds the claim of its result.
-CLAIM_KEY: Final = "agent_otel.claim"
-
-
 def lean_records(records: Sequence[Mapping[str, Any]] | None, update: Iterable[Any] | None) -> list[dict[str, Any]]:
     """Merge tool calls into the lean records of a state: a reducer for a channel of LangGraph.
 
@@ -148,9 +145,6 @@ def _records_of(each: Any, merged: Mapping[str, Mapping[str, Any]]) -> Iterable[
     call_id = text(known.get("tool_call_id"))
     if call_id is None:
         return ()
-    claimed = values_of(values_of(known.get("response_metadata")).get(CLAIM_KEY))
-    preview = head(raw_of(known.get("content")).text or "", PREVIEW_BYTES)
-    claim = Claim(claimed["reference"], claimed["size_bytes"], claimed["shown_bytes"], preview) if claimed else None
     asked = merged.get(call_id, {})
     record = LeanRecord.of(
         call_id,
@@ -159,6 +153,5 @@ def _records_of(each: Any, merged: Mapping[str, Mapping[str, Any]]) -> Iterable[
         known.get("content"),
         duration_ms=asked.get("duration_ms", 0.0),
         error="error" if known.get("status") == "error" else None,
-        claim=claim,
     )
     return (record.to_dict(),)

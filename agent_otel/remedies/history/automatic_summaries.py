@@ -207,7 +207,7 @@ class _Visit:
             try:
                 account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
                 ask = Asking(self._form, self._asked, account, self._summaries.seconds).asks(send, blocks=blocks)
-                texts = summarizer.transcript(now.history, plan)
+                texts = summarizer.transcript(now.history, plan.first, plan.end)
                 text = await summarizer.summary(ask, texts, plan.summary_tokens, self._summaries.chunk_tokens)
             except errors.ours(Exception) as error:  # of the model, its client, or the program's function
                 self._summaries.breaker.failed()

@@ -30,7 +30,17 @@ from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.summary_plan import MARKED, READ, earlier_summary, is_mark, opening, pieces, units
+from agent_otel.remedies.history.summary_plan import (
+    MARKED,
+    READ,
+    earlier_summary,
+    is_mark,
+    opening,
+    pieces,
+    request_tokens,
+    units,
+    weigh,
+)
 from agent_otel.remedies.history.trimmed_line import text_of
 from agent_otel.remedies.history.turns import KEEP_TURNS
 from agent_otel.remedies.limits import tokens
@@ -44,7 +54,6 @@ if TYPE_CHECKING:
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
-    from agent_otel.remedies.history.summary_plan import Plan
     from agent_otel.remedies.history.turns import History
 
     Summarizer = Callable[[str], str | Awaitable[str]]
@@ -223,14 +232,14 @@ def instructions(most_tokens: int) -> str:
     return INSTRUCTIONS.format(words=max(int(most_tokens * _WORDS), 1))
 
 
-def transcript(history: History, plan: Plan) -> list[str]:
-    """Return the texts of the parts that a plan summarises; calls and their results stay together.
+def transcript(history: History, first: int, end: int) -> list[str]:
+    """Return the texts of a range of messages; calls and their results stay together.
 
     Of an earlier summary its text is left, and of calls that it covers nothing.
     """
     messages = compact(history.messages)
     texts = []
-    for start, stop in units(history, plan.first, plan.end):
+    for start, stop in units(history, first, end):
         earlier = earlier_summary(history, start, stop)
         results = [text_of(one.content) or "" for at in range(start, stop) for one in history.seen[at].answered]
         if earlier is not None:
@@ -368,54 +377,20 @@ async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
 ) -> list[Any]:
     """Return the same as `summarize_history`, with ``summarize`` a coroutine function."""
     history = turns.read(messages)
-    if sum(tokens(_written(message)) for message in messages) <= above_tokens:
+    if sum(request_tokens([weigh(message) for message in messages], messages)) <= above_tokens:
         return list(messages)
-    texts = [_written(message) for message in compact(messages)]
     # Every call in the old part has its result there, too.
     kept = [call.at for call in history.calls if call.turn >= history.turns - keep_turns or call.answer is None]
     first, end = opening(history), min(kept, default=0)
     end = next((start for start, stop in units(history, 0, len(history.seen)) if start < end < stop), end)
     if end <= first or formats.shape_of(messages) is None:
         return list(messages)
-    chunks = list(_chunks(history, texts, first, end, chunk_tokens))
     try:
-        texts = [await summarize(chunk) for chunk in chunks]
-        for _ in range(_MOST_ROUNDS):
-            if tokens("\n".join(texts)) <= target_tokens:
-                break
-            texts = [await summarize(chunk) for chunk in _merged(texts, chunk_tokens)]
-        summary, old = "\n".join(texts), sum(map(tokens, chunks))
-        if not all(map(str.strip, texts)) or tokens(summary) >= old:
-            raise NoSummaryError(f"{tokens(summary)} tokens are no summary of {old}, or a part of it is empty")
-        return [*messages[:first], *_pair(messages, list(messages[first:end]), summary), *messages[end:]]
+        made = await summary(summarize, transcript(history, first, end), target_tokens, chunk_tokens)
+        return [*messages[:first], *_pair(messages, list(messages[first:end]), made), *messages[end:]]
     except errors.ours(Exception):
         errors.report_error("remedies.summarize")
         return list(messages)
-
-
-def _chunks(history: History, texts: list[str], first: int, end: int, chunk_tokens: int) -> Iterator[str]:
-    """Yield the old part as texts of at most ``chunk_tokens``; longer only for a single call with its result."""
-    piece, size = list[str](), 0
-    for start, stop in units(history, first, end):
-        more = sum(map(tokens, texts[start:stop]))
-        if piece and size + more > chunk_tokens:
-            yield "\n".join(piece)
-            piece, size = [], 0
-        piece += texts[start:stop]
-        size += more
-    if piece:
-        yield "\n".join(piece)
-
-
-def _merged(texts: list[str], chunk_tokens: int) -> list[str]:
-    """Return texts joined as far as they fit into a chunk."""
-    merged: list[str] = []
-    for text in texts:
-        if merged and tokens(merged[-1]) + tokens(text) <= chunk_tokens:
-            merged[-1] += "\n" + text
-        else:
-            merged.append(text)
-    return merged
 
 
 def _pair(messages: Sequence[Any], originals: list[Any], summary: str) -> list[Any]:
@@ -434,10 +409,3 @@ def _pair(messages: Sequence[Any], originals: list[Any], summary: str) -> list[A
             event = {semconv.REMOVED_BYTES: removed_bytes, semconv.REMOVED_MESSAGES: len(originals)}
             add_event(trace.get_current_span(), semconv.CONTEXT_SUMMARIZE, event)
     return pair
-
-
-def _written(message: Any) -> str:
-    """Return a message as text for the model that summarises."""
-    if isinstance(message, dict):
-        return json.dumps(message, ensure_ascii=False, default=str)
-    return raw_of(message).text or ""

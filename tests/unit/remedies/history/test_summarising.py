@@ -24,7 +24,7 @@ def _chat(turns: int = _TURNS) -> list[dict[str, Any]]:
     for turn in range(turns):
         call = {"id": f"c{turn}", "type": "function", "function": {"name": "search", "arguments": '{"q":"a"}'}}
         history.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        history.append({"role": "tool", "tool_call_id": f"c{turn}", "content": f"result {turn} " + "x" * 400})
+        history.append({"role": "tool", "tool_call_id": f"c{turn}", "content": f"result {turn} " + "x " * 200})
     return history
 
 
@@ -32,7 +32,7 @@ def _responses(turns: int = _TURNS) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = [{"role": "user", "content": "Find it."}]
     for turn in range(turns):
         history.append({"type": "function_call", "call_id": f"c{turn}", "name": "search", "arguments": "{}"})
-        history.append({"type": "function_call_output", "call_id": f"c{turn}", "output": f"result {turn} " + "x" * 400})
+        history.append({"type": "function_call_output", "call_id": f"c{turn}", "output": f"result {turn} " + "x " * 200})
     return history
 
 
@@ -40,7 +40,7 @@ def _anthropic(turns: int = _TURNS) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = [{"role": "user", "content": "Find it."}]
     for turn in range(turns):
         asked = {"type": "tool_use", "id": f"c{turn}", "name": "search", "input": {}}
-        answered = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"result {turn} " + "x" * 400}
+        answered = {"type": "tool_result", "tool_use_id": f"c{turn}", "content": f"result {turn} " + "x " * 200}
         history += [{"role": "assistant", "content": [asked]}, {"role": "user", "content": [answered]}]
     return history
 
@@ -48,7 +48,7 @@ def _anthropic(turns: int = _TURNS) -> list[dict[str, Any]]:
 def _gemini(turns: int = _TURNS) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = [{"role": "user", "parts": [{"text": "Find it."}]}]
     for turn in range(turns):
-        response = {"name": "search", "response": {"result": f"result {turn} " + "x" * 400}}
+        response = {"name": "search", "response": {"result": f"result {turn} " + "x " * 200}}
         history.append({"role": "model", "parts": [{"functionCall": {"name": "search", "args": {}}}]})
         history.append({"role": "user", "parts": [{"functionResponse": response}]})
     return history
@@ -215,4 +215,4 @@ def test_the_originals_can_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
             cached.cache_clear()
 
     assert history[2:10] == json.loads(stored.data)
-    assert "result 0 " + "x" * 400 == page["content"]
+    assert "result 0 " + "x " * 200 == page["content"]
