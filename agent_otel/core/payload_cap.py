@@ -188,7 +188,7 @@ class Room(NamedTuple):
     """Bytes that the next payload holds already, its cap, None when unknown, and its copies of each result.
 
     ``results`` is the number of results in a turn, ``to_come`` that of the present turn from this one on, ``turns`` the
-    number of turns so far. ``own_growth_bytes`` is what a turn adds besides results. ``has_history`` is true when a
+    number of turns so far. Each turn adds ``own_growth_bytes`` besides results. ``has_history`` is true when a
     history with a cap holds the payload of each turn.
     """
 
@@ -235,7 +235,7 @@ def budget_of(execution: ExecutionState | None, chosen: Settings, call: ToolCall
 
 
 def layers_of_call(execution: ExecutionState | None, chosen: Settings, call: ToolCall | None) -> list[Budget]:
-    """Return what the framework, the host, the model and the durable runtime take of a call's result."""
+    """Return the limits of the framework, the host, the model and the durable runtime on a call's result."""
     found = []
     if call is not None and call.offloads_above:
         found.append(Budget(call.offloads_above, semconv.LAYER_FRAMEWORK))

@@ -56,8 +56,8 @@ class LeanRecord:
     ) -> LeanRecord:
         """Return the record of a call; it keeps only the preview and the size of ``result``.
 
-        ``result`` may be what the model gets in the place of a stored one: a view names the reference and the size of
-        the whole. ``claim`` is that of a stored result, such as ``agent_otel.tool_call``'s.
+        ``result`` may be the view of a stored one: it names the reference and the size of the whole. ``claim`` is the
+        claim of a stored result, such as ``agent_otel.tool_call``'s.
         """
         claim = claim or claim_in(result)
         if claim is not None:

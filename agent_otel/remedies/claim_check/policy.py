@@ -56,9 +56,9 @@ _LEAST_BYTES: Final = 1024
 def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float, near_ratio: float) -> int:
     """Return the bytes of the next view, its line about the rest included: a fair share of the room for results.
 
-    Views fill the payload up to the middle between the ratios. Each result of this turn and of those that are expected
-    gets the same. A view has at least ``floor_bytes`` until the payload meets ``near_ratio`` of its cap; from there on
-    half of what is left. Only a run of more than 20 turns with a history of its payloads gets less, 1 KiB.
+    Views fill the payload up to the middle between the ratios. All results of this turn and of the expected turns get
+    the same. A view has at least ``floor_bytes`` until the payload meets ``near_ratio`` of its cap. Then it gets half
+    of the rest. Only a run of more than 20 turns with a history of its payloads gets less, 1 KiB.
     """
     if room.cap_bytes is None:
         return most_bytes
@@ -188,7 +188,7 @@ def view(  # noqa: PLR0913 - the parts of a view
     """Return the beginning of a result and a line about the rest, together at most ``limit_bytes``.
 
     Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit. The line has
-    the cursor of the view's end, so that the first page goes on there.
+    the cursor of the view's end. The first page begins there.
     """
 
     def rest(end_bytes: int) -> str:
@@ -202,7 +202,7 @@ def view(  # noqa: PLR0913 - the parts of a view
         return f"the whole is stored: read on with {GET_TOOL_RESULT}({named})"
 
     of = f"of {'' if size.exact else 'more than '}{size.bytes} bytes of {tool}'s result shown"
-    # No cursor and no number of shown bytes is longer than those of the limit.
+    # The cursor and the number of shown bytes are not longer than for the limit.
     line_bytes = text_bytes(f"[{limit_bytes} {of}; {rest(limit_bytes)}]\n")
     shown = "" if text is None else head(text, max(limit_bytes - line_bytes, 0))
     shown_bytes = _stored_bytes(shown)
@@ -223,7 +223,7 @@ def _stored_bytes(text: str) -> int:
 
 
 def claim_in(shown: object) -> Claim | None:
-    """Return the claim that a view names, in its text or as an object; None for a result that is no view.
+    """Return the claim that a view names, in its text or as an object; None for another result.
 
     The reference is empty where the rest is lost.
     """

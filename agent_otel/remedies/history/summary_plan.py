@@ -164,8 +164,8 @@ def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
 ) -> tuple[int, int]:
     """Return where the messages begin that stay as they are, and the tokens that are left.
 
-    The newest part may take all that is left, others take no more than two thirds: marks need room as well. The calls
-    of the last turn stay whose results the model has not answered: it has not seen them, or they may still come.
+    The newest part may take all that is left, others take no more than two thirds: marks need room as well. Calls
+    of the last turn stay until the model has answered after their results.
     """
     last = [call for call in history.calls if call.turn == history.turns - 1]
     of_model = (

@@ -32,7 +32,9 @@ def _responses(turns: int = _TURNS) -> list[dict[str, Any]]:
     history: list[dict[str, Any]] = [{"role": "user", "content": "Find it."}]
     for turn in range(turns):
         history.append({"type": "function_call", "call_id": f"c{turn}", "name": "search", "arguments": "{}"})
-        history.append({"type": "function_call_output", "call_id": f"c{turn}", "output": f"result {turn} " + "x " * 200})
+        history.append(
+            {"type": "function_call_output", "call_id": f"c{turn}", "output": f"result {turn} " + "x " * 200}
+        )
     return history
 
 

@@ -127,7 +127,7 @@ def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
             assert plan is None
             continue
         assert plan is not None
-        assert "".join(summarizer.transcript(read, plan))
+        assert "".join(summarizer.transcript(read, plan.first, plan.end))
         originals = automatic_summaries.originals(read, plan, weights)
         made = automatic_summaries.rendered(
             read, plan, FORMATS[shape], "so far", originals, in_call=True, names_tool=True
