@@ -35,7 +35,7 @@ def end(number, after=0):
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 def ends(number, after=0):
-    return dict(collections.Counter(end(number, after) for _ in range(20)))
+    return dict(collections.Counter(end(number, after) for _ in range(8)))
 
 def mask():
     return signal.pthread_sigmask(signal.SIG_BLOCK, ())
@@ -58,7 +58,7 @@ thread.join()
         env = {**_SETTING, **receiver.environment(), "OTEL_BSP_SCHEDULE_DELAY": "60000"}
         child = environment(name).run(code, env=env, options=("-W", "ignore"), check=True, timeout=300)
 
-    assert ["{-15: 20} {-1: 20} set()", "{-15: 20} {-15: 20} set()"] == child.stdout.splitlines()
+    assert ["{-15: 8} {-1: 8} set()", "{-15: 8} {-15: 8} set()"] == child.stdout.splitlines()
     assert 1 == len(receiver.spans)
 
 
