@@ -4,50 +4,79 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, shape_of
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation.markers import (
-    COMMON,
-    EVIDENCE,
-    KNOWN_CAPS,
+from agent_otel.measure.truncation import notices
+from agent_otel.measure.truncation.notices import (
+    CLEARED,
+    ENGLISH,
+    LANGUAGES,
+    LONGEST_CLEARED,
     MARKER,
     OFFLOADED,
-    RARER_STEMS,
-    STEMS,
-    WHOLE,
-    Marker,
-    is_notice,
-    marker_of,
-    patterns,
+    OWN_KEYS,
+    PAGED_KEYS,
+    is_cleared,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 CUT_JSON: Final = "cut_json"
 SUSPECTED: Final = "suspected"
 
-# Characters looked at. Notices stand at the beginning or the end, and between equal halves; Python looks for the ten
-# stems at 0.35 ns a character each, and the whole check has 5 µs.
-_HEAD: Final = 256
-_MIDDLE: Final = 96
-_TAIL: Final = 320
-_WINDOW: Final = _HEAD + _MIDDLE + _TAIL
-STARTS: Final = "TECW{"
-
+# Characters read from each part of a text. A short text is read whole. Searching for a stem costs 0.15 ns a character.
+_HEAD: Final = 128
+_FRONT: Final = 256
+_TAIL: Final = 288
+_MIDDLE: Final = 48
+_SHORT: Final = 1_024
+#: Stems that are searched in the whole text, the commonest first, as many as the budget of 5 µs allows.
+_WIDE: Final = ("runcated", "omitted", "clipped>", "elided", "\n[...", "\n...")
+_FEW_CHARACTERS: Final = 22_000
+_MORE_CHARACTERS: Final = 240_000
+_BUDGETED: Final = 16 * 1024
+_LONGEST_WIDE: Final = 96 * 1024
+#: Longer texts are searched around these shares of their length.
+_SHARES: Final = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5, 0.67, 0.75, 0.8, 0.9, 1.0)
+_AT_SHARE: Final = 1_536
+_STEMS: Final = ENGLISH.stems
+_NONE: Final = -len(_STEMS)
+#: Rarer stems are searched when a text has dots or other letters, or when its first or last line may be a notice.
+_RARER: Final = (*ENGLISH.rarer, *(stem for words in LANGUAGES.values() for stem in words.stems if stem.isascii()))
+_FOREIGN: Final = tuple(stem for words in LANGUAGES.values() for stem in words.stems if not stem.isascii())
+_BEGINNINGS: Final = (
+    *(
+        "[",
+        "(",
+        "<result",
+        "Only ",
+        "only ",
+        "Listed ",
+        "Displaying ",
+        "WARNING",
+        "Warning",
+        "Note",
+        "Full ",
+        "The complete ",
+    ),
+    *("The full ", "Job", "Skipping ", "There are more", "Output ", "Result", "Mostrando ", "Exibindo ", "Affichage "),
+    *("Se muestran ", "Die ", "La ", "Le ", "El ", "1", "2", "3", "4", "5", "6", "7", "8", "9"),
+)
+_ENDINGS: Final = ("]", ")", ">", "]\n", ")\n", ">\n")
 _REFUSED_STARTS: Final = frozenset("<4HECR{")
 
 #: First characters of texts that may be cut by their shape, and the first of those that are half a character.
-_SHAPED: Final = _REFUSED_STARTS | frozenset(STARTS) | frozenset("{[(")
+_SHAPED: Final = _REFUSED_STARTS | frozenset("{[(")
 _HALF: Final = "\ud800"
 
-_AROUND: Final = 128  # characters by which a marker may reach out of them
-_MOST_BEFORE: Final = 8  # line ends before a marker at the beginning
 _MOST_BLOCKS: Final = 64
-_LONGEST_WHOLE: Final = 64
 
 _WRITTEN: Final = ("{'", "[{'", "['")
 _SHRUNK_BYTES: Final = 256
@@ -55,13 +84,9 @@ _SHRUNK_SHARE: Final = 0.01
 
 
 class Cut(NamedTuple):
-    """The reason why a result counts as cut, and the project (or projects) that write the marker, if it has one.
-
-    ``reason`` is ``marker``, ``cut_json``, ``offloaded``, ``cleared`` or ``suspected``.
-    """
+    """The reason why a result counts as cut: ``marker``, ``cut_json``, ``offloaded``, ``cleared`` or ``suspected``."""
 
     reason: str
-    marker: str | None
 
 
 def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> bool:
@@ -82,7 +107,7 @@ def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
     """Return the sign that a tool result was cut; None if there is none.
 
     Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
-    structured result marks itself as cut. Of a text it reads the first 256, middle 96 and last 320 characters.
+    structured result marks itself as cut. A text of up to 96 KiB is searched whole, a longer one in parts.
     ``size_bytes`` is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured
     here. Never raises and never runs code of the value.
     """
@@ -98,100 +123,100 @@ def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
 
 def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     length = len(text)
-    has_stem = False
-    if length <= _WINDOW:
-        window = text
-        for stem in STEMS if COMMON in window else RARER_STEMS:
-            if stem in window:
-                has_stem = True
-                break
-    else:
-        middle = (length - _MIDDLE) // 2
-        window = "".join((text[:_HEAD], text[middle : middle + _MIDDLE], text[-_TAIL:]))
-        has_stem = _has_stem(window)
-    if has_stem:
-        cut = _confirmed(text, length)
-        if cut is not None:
-            return cut
-    if length <= _LONGEST_WHOLE:
-        whole = WHOLE.get(text.strip())
-        if whole is not None:
-            return Cut(whole.reason, whole.project)
+    if length <= LONGEST_CLEARED:
         if not length:
             return None
+        if "ed" in text and is_cleared(text):
+            return Cut(CLEARED)
+    reason = _noticed(text, length)
+    if reason is not None:
+        return Cut(reason)
     first, last = text[0], text[-1]
     # Python finds a single letter in a text at next to no cost, and most texts end here.
     if (
         first in _SHAPED
-        or "[" in (text if length <= MOST_BYTES else window)
-        or "{" in window
+        or last in "]\ufffd"
         or last >= _HALF
         or length in KNOWN_CAPS
         or size_bytes in KNOWN_CAPS
         or first.isspace()
+        or text.find("{", 0, _FRONT) >= 0
+        or text.find("[", 0, _FRONT) >= 0
     ):
         return _shape_cut(text, length, size_bytes)
     return None
 
 
-def _has_stem(window: str) -> bool:
-    """Return True if a window holds a word of a marker, in half the time of `in` where it has none."""
+_MASKED: Final = "<tool_output_masked>"
+
+
+def _noticed(text: str, length: int) -> str | None:
+    """Return the reason of a notice. Search both ends and the middle first, then the whole text."""
+    window = text
+    if length > _SHORT:
+        middle = length // 2
+        window = text[:_HEAD] + text[middle - _MIDDLE : middle + _MIDDLE] + text[-_TAIL:]
+    seen: set[int] = set()
+    stems = _stems_in(window)
+    if stems:
+        places = [(length - _TAIL, length), (0, _HEAD), (length // 2 - _MIDDLE, length // 2 + _MIDDLE)]
+        found = None
+        for stem, (begin, end) in product(stems, [(0, length)] if window is text else places):
+            reason = notices.read(text, stem, begin, end, seen)
+            if reason is OFFLOADED:
+                return reason
+            found = found or reason
+        if found is not None:
+            return found
+    if window is text:
+        return None
+    if length > _LONGEST_WIDE:
+        middles = (int(share * length) for share in _SHARES)
+        return _first(text, product(_WIDE, ((max(at - _AT_SHARE, 0), at + _AT_SHARE) for at in middles)), seen)
+    most = max((_FEW_CHARACTERS if length <= _BUDGETED else _MORE_CHARACTERS) // length, 1)
+    stems = [stem for stem in _WIDE[:most] if text.rfind(stem) >= 0]
+    return _first(text, ((stem, (0, length)) for stem in stems), seen) if stems else None
+
+
+def _first(text: str, places: Iterable[tuple[str, tuple[int, int]]], seen: set[int]) -> str | None:
+    """Return the reason of the first notice near a stem in the given parts of a text."""
+    return next(filter(None, (notices.read(text, stem, begin, end, seen) for stem, (begin, end) in places)), None)
+
+
+def _stems_in(window: str) -> list[str]:
+    """Return the stems in a text. Search the rarer ones only where signs of a notice are."""
     last_place = window.rfind
-    for stem in STEMS if last_place(COMMON) >= 0 else RARER_STEMS:  # noqa: SIM110 - in less time than a generator
-        if last_place(stem) >= 0:
-            return True
-    return False
+    stems = []
+    if sum(map(last_place, _STEMS)) > _NONE:  # in one call, because most texts have none
+        stems = [stem for stem in _STEMS if last_place(stem) >= 0]
+    is_data = window[0] in "{[" and not window[1:2].isalpha()
+    line = last_place("\n", 0, -2) + 1
+    is_at_edge = window.startswith(_BEGINNINGS) or window.startswith(_BEGINNINGS, line) or window.endswith(_ENDINGS)
+    if (is_at_edge and not is_data) or last_place("...") >= 0:
+        stems += [stem for stem in _RARER if last_place(stem) >= 0]
+    if not window.isascii():
+        stems += [stem for stem in _FOREIGN if last_place(stem) >= 0]
+    return stems
 
 
 def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
     """Find a cut without a marker, by the shape of a text, its end or its length."""
     first = text[0]
-    if length <= LONGEST and first in _REFUSED_STARTS and is_page(text):
-        return Cut(MARKER, SOURCE)
-    # Python finds a single letter in a text at next to no cost.
-    may_be = (first in STARTS and text.startswith(OPENINGS)) or (_HEAD < length <= MOST_BYTES and "[" in text)
-    if may_be and is_head_and_tail(text, length, size_bytes):
-        return Cut(MARKER, "codex")
+    if length <= LONGEST and first in _REFUSED_STARTS and (is_page(text) or text.startswith(_MASKED)):
+        return Cut(MARKER)
     if (first in "{[(" or first.isspace()) and is_cut_document(text):
-        return Cut(CUT_JSON, None)
+        return Cut(CUT_JSON)
     if first in "{[":
-        tail = text[-_TAIL:]
-        if ("ct]" in tail or "ay]" in tail or "..." in tail) and is_cut_by_depth(text):
-            return Cut(MARKER, "depth")
-    elif (text.find("{", 1, _HEAD) > 0 or text.find("[", 1, _HEAD) > 0) and is_cut_behind_words(text):
-        return Cut(CUT_JSON, None)
+        if is_cut_inside(text):
+            return Cut(MARKER)
+    elif (text.find("{", 1, _FRONT) > 0 or text.find("[", 1, _FRONT) > 0) and is_cut_behind_words(text):
+        return Cut(CUT_JSON)
+    if text.endswith(" columns]") and _DOTTED_ROW.search(text[-_TAIL:]):
+        return Cut(MARKER)
     last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
     is_half = last == "\ufffd" or "\ud800" <= last <= "\udfff"
     is_suspect = is_half or length in KNOWN_CAPS or size_bytes in KNOWN_CAPS
-    return Cut(SUSPECTED, None) if is_suspect else None
-
-
-def _confirmed(text: str, length: int) -> Cut | None:
-    """Compare the surroundings of the stems with the markers."""
-    known, habits = patterns()
-    found = None
-    seen: dict[str, Marker] = {}  # the same marker may stand there many times
-    regions = [(0, length)]
-    if length > _WINDOW:
-        middle = (length - _MIDDLE) // 2
-        regions = [(length - _TAIL, length), (0, _HEAD), (middle, middle + _MIDDLE)]
-    for begin, end in regions:
-        for match in known.finditer(text, max(begin - _AROUND, 0), end + _AROUND):
-            notice, at = match.group(), match.start()
-            is_first = at <= _MOST_BEFORE and not text[:at].strip()
-            # A marker that leads has the rest of the result in the same line.
-            if not (is_notice(text, *match.span()) or (is_first and marker_of(notice).leads)):
-                continue
-            marker = seen.get(notice) or seen.setdefault(notice, marker_of(notice))
-            if marker.reason is OFFLOADED:
-                return Cut(marker.reason, marker.project)
-            if found is None or found.marker is None:
-                found = Cut(marker.reason, marker.project)
-        if found is None:
-            habitual = habits.finditer(text, max(begin - _AROUND, 0), end + _AROUND)
-            if any(is_notice(text, *match.span()) for match in habitual):
-                found = Cut(MARKER, None)
-    return found
+    return Cut(SUSPECTED) if is_suspect else None
 
 
 def _blocks_cut(blocks: list[Any], size_bytes: int | None = None) -> Cut | None:
@@ -232,95 +257,46 @@ def _object_cut(value: Any, size_bytes: int | None) -> Cut | None:
 def _inner_cut(known: dict[str, Any]) -> Cut | None:
     """Look at the blocks of a tool's result in the formats of Anthropic, Bedrock and MCP, and at JSON in texts."""
     if is_answer(known):
-        return Cut(MARKER, SOURCE)
+        return Cut(MARKER)
     result = known.get("toolResult")
     content = (fields(result) if type(result) is dict else known).get("content")
     if type(content) is list:
         return _blocks_cut(content)
     data = known.get("json")  # of Bedrock
-    return Cut(CUT_JSON, None) if is_cut_text_of(fields(data) if type(data) is dict else known) else None
+    return Cut(CUT_JSON) if is_cut_text_of(fields(data) if type(data) is dict else known) else None
 
 
 def _evidence(known: dict[str, Any]) -> Cut | None:
-    for key, marker in EVIDENCE.items():
-        said = known.get(key)
-        if said is True or (type(said) is int and said > 0) or (type(said) is str and key == "lc_evicted_to"):
-            return Cut(marker.reason, marker.project)
+    """Return the cut that a key of an object reports."""
+    for key in islice(known, _MOST_KEYS):
+        if type(key) is str and any(own in key for own in OWN_KEYS) and key not in PAGED_KEYS:
+            said = known[key]
+            if key == "lc_evicted_to" and type(said) is str:
+                return Cut(OFFLOADED)
+            if said is True or (type(said) is int and said > 0):
+                return Cut(MARKER)
     return None
 
 
-_HEADERS: Final = ("Total output lines: ", "Exit code: ", "Chunk ID: ", "Wall time: ")
-_TOTAL: Final = "Total output lines: "
-_ENVELOPES: Final = ('{"output":"', '{"output": "')
-OPENINGS: Final = (*_HEADERS, *_ENVELOPES)
-_ENVELOPE_END: Final = '"metadata":'
-
-_HALF_LINES: Final = 128
-MOST_BYTES: Final = 10_240
-_SPLIT: Final = 6  # bytes that a character at a border, and the line end before the notice, take of a half
-_NEWLINES: Final = range(2 * _HALF_LINES, 2 * _HALF_LINES + 5)  # with those around the notice
-_LONGEST_CONTENT: Final = 256 * 1024
-
-_OPENING: Final = "[... o"
-_FEW_BRACKETS: Final = 4
-_NOTICES: Final = ("[... omitted ", "[... output truncated to fit ", " tokens truncated…", " chars truncated…")
-_NOTICE: Final = pattern(
-    r"(?:^|\\n)\[\.\.\. (?:omitted \d+ of \d+ lines|output truncated to fit \d+ bytes) \.\.\.\](?:$|\\n)|"
-    r"…\d+ (?:tokens|chars) truncated…",
-    re.MULTILINE,
+#: Lengths, in characters or bytes, at which projects cut without a word, and at which transports end a body:
+#: mcp-server-fetch 5,000; ag2 8,192; DSPy and mini-swe-agent 10,000; OpenHands' editor and Agno 16,000; smolagents
+#: 20,000; OpenHands' terminal 30,000; Gemini CLI 40,000; Claude Code and OpenHands 50,000; n8n 64 KiB; CrewAI and
+#: traces of the OpenAI Agents SDK 100,000; FastMCP 1,000,000; buffers and proxies 128 KiB and 1 MiB.
+KNOWN_CAPS: Final = frozenset(
+    (
+        *(5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576),
+        4_194_304,  # gRPC, the default of a received message
+        *(4_500_000, 4_718_592),  # Vercel, 4.5 MB for a function's response
+        *(
+            6_000_000,
+            6_291_456,
+            6_291_556,
+        ),  # AWS Lambda, 6 MB for a synchronous response; the last one is its own number
+        *(10_000_000, 10_485_760),  # Amazon API Gateway, Google Cloud Functions (1st gen)
+    )
 )
-
-# Detect the cuts of Codex: a head and a tail of lines with a notice between them, which is not in the middle. Codex
-# keeps 128 lines, at most 5,120 bytes, of the head, and 128 lines of the tail, 10,240 bytes in all. Other versions
-# keep equal numbers of bytes below a header.
-
-
-def is_head_and_tail(text: str, length: int, size_bytes: int | None) -> bool:
-    """Return True if Codex kept a head and a tail of a text; ``length`` is the number of characters.
-
-    Below a header a notice at any place counts. Without one, either the number of lines or the number of bytes is that
-    of a cut, and the notice stands where the head ends.
-    """
-    if text.startswith(_HEADERS):
-        return _TOTAL in text[:_HEAD] and _notice(text) is not None
-    if text.startswith(_ENVELOPES):
-        return _ENVELOPE_END in text[-_HEAD:] and _notice(text) is not None
-    if text[0] in "{[" or not _may_have_notice(text):
-        return False
-    notice = _notice(text)
-    if notice is None:
-        return False
-    cut_bytes = length if size_bytes is None else size_bytes
-    if cut_bytes < MOST_BYTES - _SPLIT and text.count("\n") not in _NEWLINES:
-        return False
-    head = text[: notice.start()]
-    lines = head.count("\n") - 1
-    is_full = MOST_BYTES // 2 - _SPLIT <= len(head.encode("utf-8", "replace")) <= MOST_BYTES // 2 + _SPLIT
-    return lines in {_HALF_LINES - 1, _HALF_LINES} or is_full
-
-
-def _may_have_notice(text: str) -> bool:
-    """Return False if a short search for brackets finds none that opens a notice: Python finds single letters fast."""
-    at = 0
-    for _ in range(_FEW_BRACKETS):
-        at = text.find("[", at + 1)
-        if at < 0:
-            return False
-        if text.startswith(_OPENING, at):
-            return True
-    return _OPENING in text
-
-
-def _notice(text: str) -> re.Match[str] | None:
-    """Return the notice, if it stands on a line of its own, or within a line where the bytes were counted."""
-    for stem in _NOTICES:
-        at = text.find(stem, 0, _LONGEST_CONTENT)
-        if at >= 0:
-            return _NOTICE.search(text, max(at - _HALF_LINES, 0))
-    return None
-
-
-SOURCE: Final = "HTTP 413"
+#: The row or column of dots that pandas prints for missing ones.
+_DOTTED_ROW: Final = pattern(r"\n\.\.\.? +\.\.\.|^[^\n]* \.\.\. ", re.MULTILINE)
 
 LONGEST: Final = 1024
 
@@ -404,9 +380,15 @@ _BROKEN: Final = pattern(
 _QUOTED: Final = pattern(_TEXT, re.DOTALL)
 
 
+_PLACEHOLDERS: Final = ("...", "…", "ct]", "ay]", "ax depth", "ax_depth", "AX DEPTH")
+#: Placeholders for nested or long values: `[Object]` of Node.js, `{...}` of Python, `max depth` of serialisers.
 _DEEP: Final = pattern(
     r"(?:[\w'\"\]]: ?|\[ ?|, ?|\n\s*)(?:\"\[(?:Object|Array|object Object)\]\"|\[(?:Object|Array)\])(?=\s*[,}\]])|"
-    r"['\"]: ?(?:\{\.\.\.\}|\[\.\.\.\])(?=\s*[,}\]])"
+    r"['\"]: ?(?:\{\.\.\.\}|\[\.\.\.\])(?=\s*[,}\]])|"
+    r"\"[<\[(]?max(?:imum)? depth[^\"\n]{0,40}\"|(?:[:,]\s*)\"(?:\.\.\.|…)\"(?=\s*[,}\]])|"
+    r",\s*\"(?:\.\.\.|…) ?\(?(?:and )?\d+ (?:more|items|elements|rows|keys|omitted|truncated)[^\"\n]{0,40}\"\s*\]|"
+    r"['\"]\.\.\. \d+ more (?:characters?|items?)(?=\s*[,}\]])",
+    re.IGNORECASE,
 )
 
 # Detect documents that stop before their end: JSON, what Python writes of an object, and either behind a few words.
@@ -419,7 +401,7 @@ def is_cut_document(text: str) -> bool:
             return _is_cut_python(text)
         if _is_cut_json(text):
             return True
-    if text[0] != "{" or text.find("\\", 1, _HEAD) < 0 or len(text) > _PARSED or not _ESCAPED.search(text, 0, _HEAD):
+    if text[0] != "{" or text.find("\\", 1, _FRONT) < 0 or len(text) > _PARSED or not _ESCAPED.search(text, 0, _FRONT):
         return False
     known = attempt(json.loads, text)
     return type(known) is dict and is_cut_text_of(known)
@@ -436,7 +418,7 @@ def is_cut_behind_words(text: str) -> bool:
 
     A short text is parsed to its end. Of a longer one the last line decides: prose may follow an example.
     """
-    begin = _BEHIND_WORDS.search(text, 0, _HEAD)
+    begin = _BEHIND_WORDS.search(text, 0, _FRONT)
     if begin is None:
         return False
     at = begin.start(1)
@@ -510,11 +492,14 @@ def _is_cut_python(text: str) -> bool:
     return depth > 0 and not _has_ended(text, closer, is_one_line="\n" not in prefix)
 
 
-def is_cut_by_depth(text: str) -> bool:
-    """Return True if an object has a placeholder for what is nested too deep: `[Object]` of Node.js, `{...}` of Python.
+def is_cut_inside(text: str) -> bool:
+    """Return True if an object has a placeholder for a nested or long value.
 
     Looks at the beginning and the end of a text that begins and ends with a bracket.
     """
+    head, tail = text[:_FRONT], text[-_TAIL:]
+    if not any(sign in head or sign in tail for sign in _PLACEHOLDERS):
+        return False
     if text[-_BLANK_EDGE:].rstrip()[-1:] != _CLOSERS[text[0]]:
         return False
-    return _DEEP.search(text[:_HEAD]) is not None or _DEEP.search(text[-_TAIL:]) is not None
+    return _DEEP.search(head) is not None or _DEEP.search(tail) is not None

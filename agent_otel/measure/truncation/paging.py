@@ -15,7 +15,7 @@ from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation.markers import is_own_key
+from agent_otel.measure.truncation.notices import is_own_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

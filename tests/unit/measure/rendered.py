@@ -1,6 +1,6 @@
 """The markers as the projects write them: the number of the marker, the reason, the text.
 
-Written from what the projects' own packages do, not from ``agent_otel.measure.truncation.markers``.
+Written from what the projects' own packages do, not from ``agent_otel.measure.truncation.notices``.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
     (42, "marker", "... [clipped, 3800 more characters]"),
     (42, "marker", "[... 870 lines omitted ...]"),
     (42, "marker", "Full result was NOT stored."),
-    (43, "marker", "[Output truncated: 5120 lines total. Full output saved to: /tmp/agno/out.log]"),
+    (43, "offloaded", "[Output truncated: 5120 lines total. Full output saved to: /tmp/agno/out.log]"),
     (44, "marker", "... [truncated]"),
     (44, "marker", "[Content truncated...]"),
     (45, "offloaded", "[Preview truncated; read the artifact for more.]"),
@@ -120,7 +120,7 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
     (53, "marker", "... [Content truncated at 60k characters]"),
     (53, "marker", "...[truncated 1200 chars]"),
     (54, "marker", "... (10000 characters omitted) ..."),
-    (55, "marker", "... (400 lines truncated, full output saved to /tmp/gptme/out.txt) ..."),
+    (55, "offloaded", "... (400 lines truncated, full output saved to /tmp/gptme/out.txt) ..."),
     (55, "marker", "[... 5000 bytes omitted (12000 total) ...]"),
     (56, "marker", "<elided_chars> 12000 characters elided </elided_chars>"),
     (56, "marker", '{"output_head": "a", "output_tail": "b", "elided_chars": 12000}'),
@@ -129,7 +129,7 @@ RENDERED: Final[list[tuple[int, str, str]]] = [
     (58, "marker", "Output truncated. Showing the last 2800 characters."),
     (59, "marker", "... (output truncated: showing the first 4000 of 9000 tokens)"),
     (60, "marker", "... [truncated, 100000 chars]"),
-    (61, "marker", "(Tool output truncated because it is too large. Full output saved to: /tmp/nanobot/out.txt)"),
+    (61, "offloaded", "(Tool output truncated because it is too large. Full output saved to: /tmp/nanobot/out.txt)"),
     (62, "marker", '{"rows": [1, 2], "truncated": true}'),
     (62, "marker", '{"rows":[1,2],"result_is_likely_truncated":true}'),
 ]

@@ -14,7 +14,7 @@ import pytest
 from agent_otel.measure.truncation.detect import Cut, find_cut
 from tests.rows import each_row
 
-CUT = Cut("cut_json", None)
+CUT = Cut("cut_json")
 ROWS = [{"id": number, "name": f"row {number}", "tags": ["a", None]} for number in range(200)]
 MIXED = [
     {
@@ -135,7 +135,7 @@ def test_a_document_that_does_not_stop(value: Any) -> None:
     ],
 )
 def test_a_placeholder_for_depth(text: str) -> None:
-    assert Cut("marker", "depth") == find_cut(text)
+    assert Cut("marker") == find_cut(text)
 
 
 @each_row(
