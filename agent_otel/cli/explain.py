@@ -13,16 +13,14 @@ from rich.tree import Tree
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.explain import explanation
-from agent_otel.explain.explanation import CARRIED_HEAD, ESTIMATED, Node, by_path, facts_of
+from agent_otel.explain import page as pages
+from agent_otel.explain.explanation import Node, by_path, facts_of, tables
 from agent_otel.explain.formats import SourceError, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.explain.explanation import Explanation
 
 _LARGEST: Final = 12
-_ROOMS: Final = 8
 _BRANCHES: Final = 6
 
 
@@ -48,13 +46,7 @@ def explain(  # noqa: PLR0913 - one for each option
     except SourceError as error:
         raise Failure(str(error)) from error
     if page is not None:
-        from agent_otel.explain import page as pages  # noqa: PLC0415 - needs an extra
-
-        try:
-            text = pages.page(found)
-        except ImportError as error:
-            raise Failure('the page needs plotly: pip install "agent-otel[html]"') from error
-        page.write(text)  # opens the file
+        page.write(pages.page(found))  # opens the file
     if as_json:
         click.echo(json.dumps(as_data(found)))
     elif page is None:
@@ -82,17 +74,13 @@ def _print(found: Explanation, *, everything: bool) -> None:
     for note in found.notes:
         console.say(note, "yellow")
     _tree(by_path(found.breakdown.paths, total), everything=everything)
-    _shares("tool", "bytes of results", found.breakdown.tools.items(), total, everything=everything)
-    duplicates = [(f"{one.path} = {one.other_path}", one.bytes) for one in found.breakdown.duplicates]
-    _shares("duplicate", "bytes", duplicates, total, everything=everything)
-    if found.breakdown.unread is not None:
-        unread = found.breakdown.unread.paths
-        _shares("read by no model request", "bytes", unread.items(), total, everything=everything)
-    _carried(found, everything=everything)
-    _rooms(found, everything=everything)
-    if found.savings:
+    for table in tables(found, everything=everything):
         console.say("")
-        console.table(("remedy", "saves bytes", "of", "setting"), [saving.row() for saving in found.savings])
+        shown = table.rows if everything else table.rows[:_LARGEST]
+        console.table(table.head, shown)
+        more = len(table.rows) - len(shown)
+        for note in (*([f"{more:,} more with --all."] if more else ()), *table.notes):
+            console.say(note, "dim")
 
 
 def _tree(root: Node, *, everything: bool) -> None:
@@ -115,46 +103,7 @@ def _tree(root: Node, *, everything: bool) -> None:
 
 def _label(node: Node, total: int) -> Text:
     return Text.assemble(
-        (f"{node.bytes:,}", "bold"), f"  {_share(node.bytes, total)}  ", (console.printable(node.name), "cyan")
+        (f"{node.bytes:,}", "bold"),
+        f"  {100 * node.bytes / max(1, total):.0f} %  ",
+        (console.printable(node.name), "cyan"),
     )
-
-
-def _share(part: int, total: int) -> str:
-    return f"{100 * part / max(1, total):.0f} %"
-
-
-def _shares(head: str, unit: str, rows: Iterable[tuple[str, int]], total: int, *, everything: bool) -> None:
-    ordered = sorted(rows, key=lambda row: -row[1])
-    if ordered:
-        console.say("")
-        shown = ordered if everything else ordered[:_LARGEST]
-        console.table((head, unit, "share"), [(name, f"{count:,}", _share(count, total)) for name, count in shown])
-
-
-def _carried(found: Explanation, *, everything: bool) -> None:
-    """Print the tokens of each tool, and the cost of sending them again."""
-    rows = [row.row() for row in found.carried]
-    if rows:
-        console.say("")
-        console.table(CARRIED_HEAD, rows if everything else rows[:_LARGEST])
-        console.say(ESTIMATED, "dim")
-    if found.window is not None:
-        console.say(found.window.sentence())
-
-
-def _rooms(found: Explanation, *, everything: bool) -> None:
-    rooms = found.rooms if everything else found.rooms[:_ROOMS]
-    rows = [
-        (
-            room.runtime,
-            room.boundary,
-            f"{room.cap_bytes:,}",
-            f"{room.left_bytes:,}" if room.left_bytes >= 0 else f"over by {-room.left_bytes:,}",
-            "" if room.turns_left is None else f"{room.turns_left:,}",
-        )
-        for room in rooms
-    ]
-    console.say("")
-    console.table(("runtime", "boundary", "smallest cap", "room left", "turns left"), rows)
-    if not found.sizes:
-        console.say("turns left: unknown, the payload shows no turns", "dim")

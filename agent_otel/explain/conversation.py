@@ -10,11 +10,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
-from agent_otel.core.execution_state import ReadTexts
+from agent_otel.core.execution_state import ReadTexts, Totals
+from agent_otel.core.request_parts import outcome
 from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.json_pieces import WORKER_STEPS
+from agent_otel.measure.preview import preview
 from agent_otel.measure.size import Size, json_size, size, text_bytes
+from agent_otel.measure.truncation.detect import SUSPECTED, find_cut
 from agent_otel.messages.formats import transcript
 from agent_otel.remedies.claim_check import references
 from agent_otel.remedies.claim_check.policy import view
@@ -41,6 +44,8 @@ _NODES: Final = 20_000
 _LEVELS: Final = 12
 _LONGEST_GROUP: Final = 512  # messages of one turn
 _MISSING: Final = object()
+_UNANSWERED: Final = "has no result: providers refuse the request (call_without_result)"
+_UNASKED: Final = "has no call: providers refuse the request (result_without_call)"
 _ROLES: Final = frozenset(
     (
         *("user", "assistant", "system", "developer", "tool", "function", "model", "human", "ai"),
@@ -52,6 +57,11 @@ _ITEMS: Final = frozenset(
 )
 #: Fields around a message: LangChain's dictionaries and serialised objects, lines of coding agents' transcripts.
 _AROUND: Final = ("data", "kwargs", "message")
+#: Fields of a model request: its messages, and the texts beside them that the model reads as well.
+_LISTS: Final = frozenset({"contents", "input", "messages"})
+_BESIDE: Final = frozenset(
+    {"instructions", "system", "systemInstruction", "system_instruction", "system_instructions", "tools", "handoffs"}
+)
 #: Fields of a message that a model request holds; others, such as LangChain's ``artifact``, stay with the program.
 _REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary")
 
@@ -94,6 +104,8 @@ class Turn:
     messages: int = 0
     parts: dict[tuple[str, str], int] = field(default_factory=dict)
     has_calls: bool = False
+    #: What is cut, repeats or would be refused, with the tool.
+    incidents: list[tuple[str, str]] = field(default_factory=list)
     #: Bytes that each remedy would save in this turn; trimming only where the turn is an old one.
     claim_check: int = 0
     trimming: int = 0
@@ -122,10 +134,18 @@ class Turns:
 
     def __init__(self) -> None:
         self._best: list[Turn] = []
-        self._now: list[Turn] = []
         self._conversation: object = None
         self._group: list[Message] = []
         self._chosen = settings.current()
+        self._reset()
+
+    def _reset(self) -> None:
+        self._now: list[Turn] = []
+        self._seen = Totals()
+        #: Calls so far, with their turns; their names by id, and those without a result.
+        self._asked: dict[tuple[str | None, str], int] = {}
+        self._names: dict[str, str] = {}
+        self._waiting: dict[str, Turn] = {}
 
     def take(self, conversation: object, message: Message) -> None:
         """Take the next message of a list, which is the conversation."""
@@ -167,9 +187,12 @@ class Turns:
 
     def _end(self) -> None:
         self._flush()
+        for call_id, turn in self._waiting.items():
+            if turn is not self._now[-1]:  # calls of the last turn may be running
+                turn.incidents.append((_UNANSWERED, self._names[call_id]))
         if sum(turn.bytes for turn in self._now) >= sum(turn.bytes for turn in self._best):
             self._best = self._now
-        self._now = []
+        self._reset()
 
     def _flush(self) -> None:
         """Make a turn of the messages since the last one."""
@@ -181,6 +204,29 @@ class Turns:
                 self._divide(turn, message, [result for result in history.results if result.at == at])
             self._remedy(turn, history, group)
             self._now.append(turn)
+            for message in group:
+                self._observe(turn, message)
+
+    def _observe(self, turn: Turn, message: Message) -> None:
+        """Add calls of a message that repeat others, results that are cut, and halves that providers refuse."""
+        number, told = len(self._now), turn.incidents.append
+        for asked in message.transcript.asked:
+            key = asked.name, preview(asked.arguments, _FEW_CHARACTERS)
+            before = self._asked.setdefault(key, number)
+            if before != number:
+                told((f"has the arguments of turn {before}", asked.name or ""))
+            if asked.id:
+                self._waiting[asked.id], self._names[asked.id] = turn, asked.name or ""
+        for answered in message.transcript.answered:
+            tool = self._names.get(answered.id or "", answered.name or "")
+            if self._waiting.pop(answered.id or "", None) is None and answered.id:
+                told((_UNASKED, tool))
+            cut = None if message.rest(answered.path) else find_cut(answered.content)
+            if cut is not None and cut.reason != SUSPECTED:
+                told((f"is truncated ({cut.reason})", tool))
+            measured = size(answered.content)
+            if self._seen.again(tool, outcome(answered.content, measured, message.value), number):
+                told(("has the result of the calls before it", tool))
 
     def _divide(self, turn: Turn, message: Message, answered: list[turns.Result]) -> None:
         """Add the bytes of a message to its tools; the rest belongs to its sender."""
@@ -347,6 +393,10 @@ class _Visitor:
         spot = _Spot(fields.around or self.root, fields.key)
         if spot.key is None and not spot.around.is_in_message() and self._emit(spot.around, fields.value, fields.rests):
             return
+        if not _LISTS.isdisjoint(fields.value):  # a model request itself
+            by_place = {(id(rest.container), rest.key): rest for rest in fields.rests}
+            for name in _BESIDE.intersection(fields.value):
+                self._hold(fields.value, name, (), by_place, {})
         owner = spot.around.owner()
         if self._put(spot, fields.value, fields.kept) and owner is not None:
             owner.rests += fields.rests
@@ -422,14 +472,36 @@ class _Visitor:
 
 def _message(value: dict[str, Any]) -> dict[str, Any] | None:
     """Return the message that an object is or has around it, else None."""
+    if "action" in value or "observation" in value:
+        _read_event(value)
+    if type(ids := value.get("tool_call_ids")) is list and ids:  # SWE-agent's
+        value.setdefault("tool_call_id", ids[0])
     for name in _AROUND:
         inner = value.get(name)
         if type(inner) is dict and "content" not in value:
             if name == "data" and type(value.get("type")) is str and value["type"] in _ROLES:
                 inner.setdefault("type", value["type"])
+            path = value.get("id")
+            if name == "kwargs" and type(path) is list and path:  # LangChain's constructors, in LangSmith's runs
+                inner.setdefault("type", str(path[-1]).removesuffix("Chunk").removesuffix("Message").lower())
             if _is_message(inner):
                 return inner
     return value if _is_message(value) else None
+
+
+def _read_event(value: dict[str, Any]) -> None:
+    """Give an event of OpenHands the fields of a message: an action is a call, an observation its result."""
+    action, observation, number = value.get("action"), value.get("observation"), value.get("id")
+    about, args = (one if type(one) is dict else {} for one in (value.get("tool_call_metadata"), value.get("args")))
+    if type(observation) is str and type(value.get("content")) is str:
+        value.update(role="tool", tool_call_id=about.get("tool_call_id") or str(value.get("cause", number)))
+        value.setdefault("name", about.get("function_name") or observation)
+    elif action in {"message", "system"}:
+        value["role"] = "system" if action == "system" else "user" if value.get("source") == "user" else "assistant"
+        value.setdefault("content", args.get("content", value.get("message")))
+    elif type(action) is str and args:
+        asked = {"name": about.get("function_name") or action, "arguments": args}
+        value.update(role="assistant", tool_calls=[{"id": about.get("tool_call_id") or str(number), "function": asked}])
 
 
 def _is_like_message(value: dict[str, Any]) -> bool:

@@ -6,27 +6,28 @@ nothing is cached.
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel._internal.installing import installed_with
 from agent_otel.caps import payload_caps
 from agent_otel.core.execution_state import ReadTexts
 from agent_otel.core.models import UNKNOWN, ModelFacts, configured, read_facts
-from agent_otel.core.payload_cap import cap_for
+from agent_otel.core.payload_cap import EffectiveCap, cap_for
 from agent_otel.core.usage import Usage
 from agent_otel.explain.conversation import Saving, Turn, Turns, read_messages
 from agent_otel.explain.formats import Source, SourceError, Step
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks
 from agent_otel.measure.breakdown.unread import Held
-from agent_otel.measure.forecast import turns_to_cap
+from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 BYTES_PER_TOKEN: Final = 4
 CARRIED_HEAD: Final = ("tool", "tokens", "sent again", "US dollars")
@@ -34,6 +35,9 @@ ESTIMATED: Final = "Tokens are estimates of 4 bytes each, sent again in each lat
 #: Values that are read one by one at most: 50 s, for files that a person waits for.
 _STEPS: Final = 10_000_000
 #: Boundaries at which a state or a conversation is one payload.
+_FAR: Final = 0.1
+#: Events of a Temporal history above which the server terminates the workflow (limit.historyCount.error).
+_MOST_EVENTS: Final = 51_200
 _PAYLOADS: Final = ("activity_input", "activity_output", "workflow_input", "workflow_output", "state", "message")
 
 
@@ -121,10 +125,9 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
     notes = list(source.notes)
     if not breakdown.exact:
         notes.append("A part could not be read, or is estimated: figures are lower bounds.")
-    largest = max(source.steps, key=lambda step: step.bytes, default=Step("", "", 0))
-    series = (largest.name, largest.boundary)
-    sizes = [step.bytes for step in source.steps if (step.name, step.boundary) == series]
-    sizes = sizes or _sizes(found, breakdown)
+    series = _series(source)
+    largest = max(series, key=lambda key: max(series[key]), default=("", ""))
+    sizes = series.get(largest) or _sizes(found, breakdown)
     return Explanation(
         name=name,
         kind=source.kind,
@@ -133,7 +136,7 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
         turns=found,
         sizes=sizes,
         steps=source.steps,
-        rooms=_rooms(source, largest.boundary, sizes, total),
+        rooms=_rooms(source, series, sizes or [total]),
         savings=turns.savings(found) if found else [],
         carried=carried(found, facts),
         window=context_window(model, found, facts),
@@ -153,23 +156,124 @@ def _sizes(turns: list[Turn], breakdown: Breakdown) -> list[int]:
     return [breakdown.total_bytes - (whole - end) * growing // whole for end in ends]
 
 
-def _rooms(source: Source, boundary: str, sizes: list[int], total: int) -> list[Room]:
-    """Return the room under the smallest cap of each runtime, or of the source's own boundary; least room first."""
-    size = sizes[-1] if sizes else total
-    if sizes and boundary.endswith("_output"):  # results are not carried on
-        size = max(sizes)
-    found: dict[str, Room] = {}
+def _series(source: Source) -> dict[tuple[str, str], list[int]]:
+    """Return the sizes of a runtime's payloads in their order, by name and boundary."""
+    found: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for step in source.steps:
+        found[step.name, step.boundary].append(step.bytes)
+    return found
+
+
+def _rooms(source: Source, series: Mapping[tuple[str, str], list[int]], sizes: list[int]) -> list[Room]:
+    """Return the room under each cap of the source's runtime, or under the smallest one of each; the nearest first."""
+    found: dict[tuple[str, str], Room] = {}
     for row in payload_caps():
-        if boundary not in ("", row.boundary) or row.cumulative or row.boundary not in _PAYLOADS:
-            continue
         if source.runtime not in ("", row.runtime) or source.variant not in ("", row.variant):
             continue
         cap = cap_for(row.runtime, row.boundary, variant=row.variant or None)
-        runtime = f"{row.runtime} ({row.variant})" if row.variant else row.runtime
-        if cap is not None and not (runtime in found and found[runtime].cap_bytes <= cap.bytes):
-            turns = turns_to_cap(sizes, cap.bytes)
-            found[runtime] = Room(runtime, row.boundary, cap.bytes, cap.source, cap.bytes - size, turns)
-    return sorted(found.values(), key=lambda room: room.left_bytes)
+        own = [each for (_, boundary), each in series.items() if boundary == row.boundary]
+        if row.boundary == "message" and series:
+            own = [[step.bytes for step in source.steps]]
+        elif not series and row.boundary in _PAYLOADS and not row.cumulative:
+            own = [sizes]
+        if cap is None:
+            continue
+        for each in own:
+            runtime = f"{row.runtime} ({row.variant})" if row.variant else row.runtime
+            # The results of a step, and the payloads of several, are not carried on.
+            is_carried = not (series and (row.boundary.endswith("_output") or row.boundary == "message"))
+            room = _room(runtime, row.boundary, cap, each if is_carried else [max(each)])
+            key = (runtime, row.boundary if series else "")
+            if key not in found or _nearness(room) < _nearness(found[key]):
+                found[key] = room
+    if source.history and (cap := cap_for(source.runtime, "history")) is not None:
+        most = max(series, key=lambda key: len(series[key]))
+        turns = [at for at, step in enumerate(source.steps) if (step.name, step.boundary) == most]
+        parts = list(zip(*(source.history[at] for at in (*turns, -1)), strict=True))
+        events = EffectiveCap(_MOST_EVENTS, cap.source)
+        for name, own_cap, grown in zip(("history", "history, events"), (cap, events), parts, strict=True):
+            turns_left = _turns_of_history(grown[:-1], own_cap.bytes)
+            found[source.runtime, name] = Room(
+                *(source.runtime, name, own_cap.bytes, own_cap.source, own_cap.bytes - grown[-1], turns_left)
+            )
+    return sorted(found.values(), key=_nearness)
+
+
+def _room(runtime: str, boundary: str, cap: EffectiveCap, sizes: list[int]) -> Room:
+    return Room(runtime, boundary, cap.bytes, cap.source, cap.bytes - sizes[-1], turns_to_cap(sizes, cap.bytes))
+
+
+def _nearness(room: Room) -> tuple[float, float]:
+    turns = math.inf if room.turns_left is None else room.turns_left
+    return (turns if room.left_bytes > 0 else -1, room.left_bytes / room.cap_bytes)
+
+
+def _turns_of_history(sizes: Sequence[int], cap: int) -> int | None:
+    """Return how many turns fit into a history. It holds the state of each turn, so its growth itself grows."""
+    growths = [after - before for before, after in pairwise(sizes)][-LOOK_BACK:]
+    if len(growths) < 2:  # noqa: PLR2004 - no growth of the growth
+        return None
+    more = max(0.0, (growths[-1] - growths[0]) / (len(growths) - 1))
+    left, growth, turns = float(cap - sizes[-1]), float(growths[-1]), -1
+    while left >= 0 and turns < _MOST_EVENTS:
+        growth, turns = growth + more, turns + 1
+        left -= max(growth, 1.0)
+    return max(0, turns)
+
+
+class Table(NamedTuple):
+    """A table for people: its title, head, rows and notes below it."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+    notes: Sequence[str] = ()
+
+
+def tables(found: Explanation, *, everything: bool = False) -> list[Table]:
+    """Return the tables of an explanation that have rows; those of a share below 0.5 % only with ``everything``."""
+
+    def shares(counts: Iterable[tuple[str, int]]) -> list[tuple[str, ...]]:
+        ordered = [row for row in sorted(counts, key=lambda row: -row[1]) if everything or row[1] * 200 >= total]
+        return [(name, f"{count:,}", f"{100 * count / total:.0f} %") for name, count in ordered]
+
+    total, breakdown = max(1, found.payload_bytes), found.breakdown
+    unread = {} if breakdown.unread is None else breakdown.unread.paths
+    duplicates = [(f"{one.path} = {one.other_path}", one.bytes) for one in breakdown.duplicates]
+    near = [room for room in found.rooms if everything or room.turns_left is not None or not _is_far(room)]
+    rooms = [
+        (
+            *(room.runtime, room.boundary, f"{room.cap_bytes:,}"),
+            f"{room.left_bytes:,}" if room.left_bytes >= 0 else f"over by {-room.left_bytes:,}",
+            "" if room.turns_left is None else f"{room.turns_left:,}",
+        )
+        for room in near or found.rooms[:1]
+    ]
+    hidden = len(found.rooms) - len(rooms)
+    notes = [f"{hidden} more with --all: less than {_FAR:.0%} full."] if hidden else []
+    notes += [] if found.sizes else ["turns left: unknown, the payload shows no turns"]
+    window = [] if found.window is None else [found.window.sentence()]
+    incidents = [
+        (f"{number:,}", tool, what) for number, turn in enumerate(found.turns, 1) for what, tool in turn.incidents
+    ]
+    every = [
+        Table("Room", ("runtime", "boundary", "smallest cap", "room left", "turns left"), rooms, notes),
+        Table("What happened", ("turn", "tool", "what"), incidents),
+        Table("Tools", ("tool", "bytes of results", "share"), shares(breakdown.tools.items())),
+        Table("Duplicates", ("duplicate", "bytes", "share"), shares(duplicates)),
+        Table("Read by no model request", ("read by no model request", "bytes", "share"), shares(unread.items())),
+        Table("What carrying costs", CARRIED_HEAD, [row.row() for row in found.carried], [ESTIMATED, *window]),
+        Table(
+            "What each remedy saves",
+            ("remedy", "saves bytes", "of", "setting"),
+            [saving.row() for saving in found.savings if saving.bytes or everything],
+        ),
+    ]
+    return [table for table in every if table.rows]
+
+
+def _is_far(room: Room) -> bool:
+    return room.left_bytes > (1 - _FAR) * room.cap_bytes
 
 
 def facts_of(model: str, warn: Callable[[str], None]) -> ModelFacts:

@@ -58,7 +58,7 @@ class Source:
     """A payload as JSON text; each call of ``chunks`` reads it from the beginning.
 
     ``bytes`` is the size of the text, None where only reading finds it. ``steps`` are the payloads of a runtime's
-    history, complete when ``chunks`` has been read once.
+    history, and ``history`` its bytes and events after each of them, complete when ``chunks`` has been read once.
     """
 
     kind: str
@@ -67,6 +67,7 @@ class Source:
     runtime: str = ""
     variant: str = ""
     steps: list[Step] = field(default_factory=list)
+    history: list[tuple[int, int]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
 
@@ -128,10 +129,8 @@ def _recognised(name: str, file: IO[bytes], thread: str | None, stack: contextli
         raise SourceError(f"{name} is not JSON: it begins with {first.decode('ascii', 'replace')!r}")
     size = file.seek(0, os.SEEK_END)
     if re.search(rb'"events"\s*:\s*\[', head) and re.search(rb'"eventType"\s*:', head):
-        steps: list[Step] = []
-        return Source(
-            "Temporal history", lambda: _Decoder(_text_of(file, size), steps).chunks(), None, "temporal", steps=steps
-        )
+        found = Source("Temporal history", lambda: _Decoder(_text_of(file, size), found).chunks(), None, "temporal")
+        return found
     return Source("JSON", lambda: _text_of(file, size), size)
 
 
@@ -162,15 +161,18 @@ _MARK: Final = re.compile(
 )
 _LONGEST_MARK: Final = 512
 _BLOCK: Final = 32 * 1024  # characters of base64, a multiple of four
+_EVENT_BYTES: Final = 150  # of an event beside its payloads, about
 
 
 class _Decoder:
     """Replaces the base64 text of each JSON payload by the JSON, and records the payloads' sizes."""
 
-    def __init__(self, text: Iterator[str], steps: list[Step]) -> None:
+    def __init__(self, text: Iterator[str], found: Source) -> None:
         self._text = text
-        self._steps = steps
-        steps.clear()
+        self._found = found
+        found.steps.clear()
+        found.history.clear()
+        self._events = self._all_bytes = 0
         self._buffer = ""
         #: The event, its name, its field and the encoding of its payload.
         self._at = {"event": "", "name": "", "field": "", "encoding": ""}
@@ -196,6 +198,7 @@ class _Decoder:
                 if kind in ("event", "field"):
                     self._finish_step()
                 if kind == "event":
+                    self._events += 1
                     self._at.update(name="", field="")
                 self._at[kind] = mark[kind]
 
@@ -231,8 +234,10 @@ class _Decoder:
     def _finish_step(self) -> None:
         """Record the payloads of a field of an event: their cap is on all of them together."""
         boundary = _BOUNDARIES.get((self._at["event"], self._at["field"]))
+        self._all_bytes += self._step_bytes
         if boundary is not None and self._step_bytes:
-            self._steps.append(Step(self._at["name"], boundary, self._step_bytes))
+            self._found.steps.append(Step(self._at["name"], boundary, self._step_bytes))
+            self._found.history.append((self._all_bytes + self._events * _EVENT_BYTES, self._events))
         self._step_bytes = 0
 
 
@@ -312,7 +317,7 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
     steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
     (threads,) = connection.execute(_THREADS).fetchone()
     notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
-    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes)
+    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
 
 
 def json_text(data: bytes) -> str:

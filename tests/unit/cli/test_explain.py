@@ -160,7 +160,19 @@ def test_a_temporal_history_is_decoded(tmp_path: Path, indent: int | None) -> No
     assert [{"name": "run_turn", "boundary": "activity_input", "bytes": size} for size in sizes] == found["steps"]
     assert sizes == found["sizes"]
     assert 8 == len(found["turns"])
-    assert {"temporal": 2 * 1024 * 1024 - sizes[-1]} == {name: left for name, (left, _) in rooms(found).items()}
+    history = sum(sizes) + 150 * 8  # and its events
+    assert {
+        "activity_input": 2 * 1024 * 1024 - sizes[-1],
+        "message": 4 * 1024 * 1024 - sizes[-1],
+        "history": 50 * 1024 * 1024 - history,
+        "history, events": 51_200 - 8,
+    } == {room["boundary"]: room["left_bytes"] for room in found["rooms"]}
+    assert ["activity_input", "history"] == [room["boundary"] for room in found["rooms"]][:2]  # the nearest first
+    left = {room["boundary"]: room["turns_left"] for room in found["rooms"]}
+    # Each state has 75 KB more than the one before: the ninth has 670 KB, and 28 more of them fill 50 MiB.
+    growth = (sizes[-1] - sizes[1]) / 6
+    turns = next(n for n in range(99) if history + sum(sizes[-1] + growth * k for k in range(1, n + 2)) > 52_428_800)
+    assert turns - 1 <= left["history"] <= turns + 1
     path_of_content = "events[].activityTaskScheduledEventAttributes.input.payloads[].data.messages[].content"
     assert path_of_content == found["breakdown"]["largest_path"]
     assert sum(range(1, 9)) * WRITTEN == found["breakdown"]["tools"]["search_orders"]
@@ -175,7 +187,7 @@ def test_the_room_of_results_is_that_of_the_largest(tmp_path: Path) -> None:
             event(len(events) + 2, "ActivityTaskCompleted", result=payloads("x" * size)),
         ]
     found = explained(written(tmp_path, {"events": events}))
-    (room,) = found["rooms"]
+    (room,) = (room for room in found["rooms"] if room["boundary"] == "activity_output")
     # The largest is 2,000,002 bytes as JSON.
     assert ("temporal", "activity_output", 2_097_152, 97_150) == (
         *(room["runtime"], room["boundary"], room["cap_bytes"]),

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from tests.rows import each_row
+from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import chat, explained, result, savings, written
 
 if TYPE_CHECKING:
@@ -59,7 +60,77 @@ def langchain() -> list[Any]:
     return messages
 
 
+def openhands() -> list[Any]:
+    """Return the events of a trajectory, as OpenHands downloads them."""
+    events: list[Any] = [
+        {"id": 0, "source": "user", "action": "message", "args": {"content": "Which orders are late?"}}
+    ]
+    for turn in range(TURNS):
+        about = {"function_name": "search_orders", "tool_call_id": f"call_{turn}"}
+        asked = {"id": 2 * turn + 1, "source": "agent", "action": "run", "args": {"command": f"late {turn}"}}
+        events += [
+            {**asked, "tool_call_metadata": about},
+            {
+                "id": 2 * turn + 2,
+                "cause": 2 * turn + 1,
+                "source": "agent",
+                "observation": "run",
+                "content": result(turn),
+                "extras": {"exit_code": 0},
+                "tool_call_metadata": about,
+            },
+        ]
+    return events
+
+
+def swe_agent() -> dict[str, Any]:
+    """Return a trajectory file of SWE-agent, whose history has the messages."""
+    history: list[Any] = [{"role": "system", "content": "Be kind.", "agent": "main", "message_type": "system_prompt"}]
+    for turn in range(TURNS):
+        call = {"id": f"call_{turn}", "type": "function", "function": {"name": "search_orders", "arguments": "{}"}}
+        history += [
+            {"role": "assistant", "content": "I look.", "message_type": "action", "tool_calls": [call]},
+            {
+                "role": "tool",
+                "message_type": "observation",
+                "tool_call_ids": [f"call_{turn}"],
+                "content": [{"type": "text", "text": result(turn)}],
+            },
+        ]
+    return {"trajectory": [{"action": "look", "observation": "none", "state": {}}], "history": history, "info": {}}
+
+
+def langsmith() -> dict[str, Any]:
+    """Return a run, whose messages are LangChain's constructors."""
+
+    def made(kind: str, **kwargs: Any) -> dict[str, Any]:
+        path = ["langchain", "schema", "messages", kind]
+        return {"lc": 1, "type": "constructor", "id": path, "kwargs": kwargs}
+
+    messages = [made("HumanMessage", content="Which orders are late?")]
+    for turn in range(TURNS):
+        call = {"name": "search_orders", "args": {"page": turn}, "id": f"call_{turn}", "type": "tool_call"}
+        messages += [
+            made("AIMessage", content="", tool_calls=[call]),
+            made("ToolMessage", content=result(turn), tool_call_id=f"call_{turn}", name="search_orders"),
+        ]
+    return {"id": "run", "run_type": "llm", "inputs": {"messages": [messages]}, "outputs": {"generations": [[]]}}
+
+
+def langfuse() -> dict[str, Any]:
+    """Return a trace with a generation for each request; the last one has the whole conversation."""
+    messages = chat(TURNS)
+    generations = [
+        {"id": str(end), "type": "GENERATION", "input": messages[:end], "output": messages[end]} for end in (1, 3)
+    ]
+    last = {"id": "last", "type": "GENERATION", "input": messages, "output": {"role": "assistant", "content": "Done."}}
+    return {"trace": {"id": "t", "observations": [*generations, last]}}
+
+
 FORMATS = {
+    "OpenHands": openhands(),
+    "SWE-agent": swe_agent(),
+    "LangSmith": langsmith(),
     "chat completions": {"messages": chat(TURNS)},
     "Anthropic": {"model": "claude", "messages": anthropic()},
     "Gemini": {"contents": gemini()},
@@ -68,6 +139,42 @@ FORMATS = {
     "a list": anthropic(),
     "text in text": json.dumps({"messages": anthropic()}),
 }
+
+
+def test_a_trace_is_explained_by_its_longest_request(tmp_path: Path) -> None:
+    found = explained(written(tmp_path, langfuse()))
+    assert TURNS == len(found["turns"])
+    assert {"search_orders", "write_file"} == {
+        part["tool"] for turn in found["turns"] for part in turn["parts"] if part["tool"]
+    }
+
+
+def test_the_instructions_of_a_model_request_are_read(tmp_path: Path) -> None:
+    said = "Answer with the numbers of the orders alone, and never with their prices. " * 200
+    request = {"model": "m", "system_instructions": said, "tools": [{"name": "search"}], "input": chat(2)}
+    found = explained(written(tmp_path, {"input": request, "kept": said[::-1]}))
+    assert {"kept"} == set(found["breakdown"]["unread"]["paths"])
+
+
+def test_cuts_repeats_and_missing_halves_have_their_turns(tmp_path: Path) -> None:
+    messages: list[Any] = [{"role": "user", "content": "Which orders are late?"}]
+    texts = ["row 1 of many\n[truncated: 9,000 more characters]", *["nothing was found here"] * 3, "a row of the table"]
+    for turn, text in enumerate(texts):
+        arguments = json.dumps({"page": min(turn, 3)})
+        call = {"id": f"call_{turn}", "type": "function", "function": {"name": "search", "arguments": arguments}}
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call_{turn}" if turn != 1 else "call_x", "content": text})
+    found = explained(written(tmp_path, messages))
+    shown = [(number, *each) for number, turn in enumerate(found["turns"], 1) for each in turn["incidents"]]
+    assert [
+        (1, "is truncated (marker)", "search"),
+        (2, "has no call: providers refuse the request (result_without_call)", ""),
+        (2, "has no result: providers refuse the request (call_without_result)", "search"),
+        (5, "has the arguments of turn 4", "search"),
+    ] == shown
+    ran = run("explain", tmp_path / "payload.json")
+    assert "has the arguments of turn 4" in ran.out
+    assert "  0 %" not in ran.out
 
 
 @each_row("value", FORMATS.values(), ids=FORMATS)
