@@ -46,5 +46,6 @@ def server_of(server: str | Callable[[Decider], Any]) -> Callable[[Decider], Any
     if not isinstance(server, str):
         return server
     module, _, kind = server.partition(":")
-    found: Callable[[Decider], Any] = getattr(importlib.import_module(f"agent_otel.testing.servers.{module}"), kind)
+    folder = "" if "." in module else "agent_otel.testing.servers."
+    found: Callable[[Decider], Any] = getattr(importlib.import_module(folder + module), kind)
     return found

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from agent_otel.testing.servers.openai import MistralServer
 from tests.contract.delivery import WHOLE, Delivery
+from tests.servers.mistral import MistralServer
 
 
 class TestMistralRuns(Delivery):

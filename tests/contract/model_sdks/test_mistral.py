@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from agent_otel.testing.servers.openai import MistralServer
 from tests.contract.composition import Client
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall, call_once
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall, call_once
 from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from tests.forks import Forks

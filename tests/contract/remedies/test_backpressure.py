@@ -10,11 +10,12 @@ import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import CohereServer, MistralServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import CohereServer, OpenAIServer, ToolCall
 from agent_otel.testing.servers.providers import GeminiServer
 from agent_otel.testing.servers.replies import usage
 from agent_otel.testing.servers.scripted import RefusedError
 from tests.contract.suite import QUIET
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

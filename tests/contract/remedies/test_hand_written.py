@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import CohereServer, MistralServer, OllamaServer, ToolCall
+from agent_otel.testing.servers.openai import CohereServer, OllamaServer, ToolCall
 from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.contract.remedies.test_reading_on_contract import LINE, REF, VARIABLES, Way
 from tests.contract.suite import QUIET
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from agent_otel.testing.servers.openai import Json, Reply

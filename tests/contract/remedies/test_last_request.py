@@ -9,11 +9,12 @@ import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import CohereServer, MistralServer, OllamaServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import CohereServer, OllamaServer, OpenAIServer, ToolCall
 from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.contract import script
 from tests.contract.suite import QUIET
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer
-from agent_otel.testing.servers.openai import MistralServer, ToolCall
+from agent_otel.testing.servers.openai import ToolCall
 from agent_otel.testing.servers.providers import GeminiServer, GeminiServerWithIds
 from tests.contract import script
 from tests.contract.remedies.test_last_request import Carrier, ran_in_fork
 from tests.contract.remedies.tools import CANARY
+from tests.servers.mistral import MistralServer
 
 Json = dict[str, Any]
 

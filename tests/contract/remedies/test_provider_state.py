@@ -10,8 +10,9 @@ import pytest
 
 from agent_otel.remedies.history.request_rewriter import NOTE
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall
 from agent_otel.testing.servers.providers import GeminiServer
+from tests.servers.mistral import MistralServer
 from tests.unit.remedies.history.histories import Asked, Turn, rendered
 
 if TYPE_CHECKING:

@@ -12,7 +12,6 @@ from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.openai import (
     CohereServer,
     Json,
-    MistralServer,
     OllamaServer,
     OpenAIServer,
     Reply,
@@ -22,6 +21,7 @@ from agent_otel.testing.servers.openai import (
 from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.suite import QUIET
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

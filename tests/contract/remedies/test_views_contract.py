@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
-from agent_otel.testing.servers.openai import MistralServer, OllamaServer, OpenAIServer, ToolCall
+from agent_otel.testing.servers.openai import OllamaServer, OpenAIServer, ToolCall
 from agent_otel.testing.servers.providers import GeminiServer
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 from tests.unit.remedies.history.histories import Asked, Turn, reading, rendered
 
 if TYPE_CHECKING:

@@ -48,8 +48,8 @@ _STACKS = {
     "pydantic_ai,stream": ("pydantic-ai", "openai:OpenAIServer"),
     "litellm_client,sync": ("litellm", "openai:OpenAIServer"),
     "litellm_client,sync stream": ("litellm", "anthropic:AnthropicServer"),
-    "mistral_client,sync": ("mistralai", "openai:MistralServer"),
-    "mistral_client,stream": ("mistralai", "openai:MistralServer"),
+    "mistral_client,sync": ("mistralai", "tests.servers.mistral:MistralServer"),
+    "mistral_client,stream": ("mistralai", "tests.servers.mistral:MistralServer"),
     "ollama_client,sync": ("ollama", "openai:OllamaServer"),
     "ollama_client,stream": ("ollama", "openai:OllamaServer"),
 }
@@ -172,7 +172,7 @@ def test_the_call_of_an_output_tool_is_an_answer(forks: Forks, agent: str) -> No
     [
         ("gemini", "google-genai", "providers:GeminiServerWithIds"),
         ("bedrock", "bedrock", "anthropic:BedrockServer"),
-        ("mistral", "mistralai", "openai:MistralServer"),
+        ("mistral", "mistralai", "tests.servers.mistral:MistralServer"),
     ],
 )
 @pytest.mark.shows("001.wrong_answer")
