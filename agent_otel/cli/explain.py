@@ -36,9 +36,9 @@ def explain(  # noqa: PLR0913 - one for each option
 ) -> None:
     """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
 
-    It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, Temporal
-    histories (temporal workflow show --output json) and LangGraph's SQLite checkpoints. Sizes are bytes. Nothing leaves
-    this machine. The page of --html has a flame graph of the turns, and loads nothing from a network.
+    It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, exports of
+    sessions, Temporal histories (temporal workflow show --output json) and SQLite files of LangGraph and of OpenAI's
+    sessions. Sizes are bytes. Nothing leaves this machine. The page of --html has no script and loads nothing.
     """
     try:
         with opened(file, thread) as source:

@@ -266,7 +266,8 @@ class Turns:
         place = references.key("0" * 32, "agent", result.answered.id or "call")
         digest, seal = "0" * references.DIGEST_DIGITS, "0" * references.SEAL_DIGITS
         reference = references.Reference(place, full, digest, seal)
-        shown = view(result.name or "", text, Size(full, exact=True), str(reference), limit).replacement.text
+        measured = Size(full, exact=True)  # without the tool that reads on, whose cursor would need a key
+        shown = view(result.name or "", text, measured, str(reference), limit, names_tool=False).replacement.text
         return max(0, full - text_bytes(shown))
 
 

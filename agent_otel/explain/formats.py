@@ -21,6 +21,7 @@ import tempfile
 import time
 from base64 import b64decode
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -86,6 +87,8 @@ def opened(name: str, thread: str | None = None) -> Iterator[Source]:
     except OSError as error:
         raise SourceError(f"{name} cannot be read: {error.strerror or error}") from error
     except sqlite3.Error as error:
+        if "locked" in str(error) or "busy" in str(error):
+            raise SourceError(f"{name} is in use: copy it, and explain the copy") from error
         why = "it takes too long to read" if "interrupted" in str(error) else error
         raise SourceError(f"{name} is no LangGraph SQLite file: {why}") from error
 
@@ -244,7 +247,7 @@ class _Decoder:
 # LangGraph's files. Plain tables only are read: a view or a virtual table can run code from the file.
 
 _IS_TABLE: Final = """
-SELECT 1 FROM sqlite_master WHERE name = 'checkpoints' AND type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
+SELECT 1 FROM sqlite_master WHERE name = ? AND type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'
 """
 _LARGEST_THREAD: Final = "SELECT thread_id FROM checkpoints ORDER BY length(checkpoint) DESC LIMIT 1"
 _SIZES: Final = """
@@ -257,7 +260,16 @@ SELECT type, rowid, length(checkpoint) FROM checkpoints
 WHERE thread_id = ? ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
 """
 _THREADS: Final = "SELECT count(DISTINCT thread_id) FROM checkpoints"
+_WRITES: Final = "SELECT coalesce(sum(length(value)), 0) FROM writes WHERE thread_id = ?"
+#: Bytes of a thread in a store whose date is told.
+_MILESTONES: Final = {"10 MB": 10_000_000, "100 MB": 100_000_000, "1 GB": 1_000_000_000}
+_LARGEST_SESSION: Final = """
+SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY sum(length(message_data)) DESC LIMIT 1
+"""
+_ITEMS: Final = "SELECT message_data FROM agent_messages WHERE session_id = ? ORDER BY id"
 _CHECKPOINT: Final = "SELECT CAST(checkpoint AS BLOB) FROM checkpoints WHERE rowid = ?"
+_MOST_CHECKPOINTS: Final = 100_000
+_NOTED_BYTES: Final = 10_000
 _LARGEST_CHECKPOINT: Final = 128 * 1024 * 1024  # which is in memory as a whole
 _DATABASE_SECONDS: Final = 30.0
 _INSTRUCTIONS: Final = 10_000  # of SQLite, between two checks of the clock
@@ -290,7 +302,9 @@ def _connected(name: str, file: IO[bytes], stack: contextlib.ExitStack) -> sqlit
 
 def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -> Source:
     """Return the last checkpoint of a thread, or of the one with the largest checkpoint, and the sizes of all."""
-    if connection.execute(_IS_TABLE).fetchone() is None:
+    if connection.execute(_IS_TABLE, ("agent_messages",)).fetchone() is not None:
+        return _session(name, connection, thread)
+    if connection.execute(_IS_TABLE, ("checkpoints",)).fetchone() is None:
         raise SourceError(f"{name} is no LangGraph SQLite file: it has no table of checkpoints")
     found = connection.execute(_LARGEST_THREAD).fetchone()
     if found is None:
@@ -300,24 +314,84 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
     if last is None:
         raise SourceError(f"{name} has no thread {thread}")
     kind, row, size = last
+    text = _decoded(connection, kind, row, size)
+    sizes = connection.execute(_SIZES, (chosen,)).fetchall()
+    steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
+    (threads,) = connection.execute(_THREADS).fetchone()
+    notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
+    has_writes = connection.execute(_IS_TABLE, ("writes",)).fetchone() is not None
+    written = connection.execute(_WRITES, (chosen,)).fetchone()[0] if has_writes else 0
+    notes.append(stored([step.bytes for step in steps], int(written)))
+    notes += _equal(connection, str(chosen), text)
+    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
+
+
+def stored(sizes: list[int], more_bytes: int = 0) -> str:
+    """Return what a thread takes in a store with all its checkpoints, and when it is larger."""
+    totals = list(accumulate(sizes))
+    all_bytes = totals[-1] + more_bytes
+    said = f"The store has {all_bytes:,} bytes of it, {all_bytes / max(1, sizes[-1]):,.1f} times the last checkpoint"
+    growth, more = sizes[-1], max(0.0, (sizes[-1] - sizes[-2]) if len(sizes) > 1 else 0.0)
+    ahead = []
+    for name, limit in _MILESTONES.items():
+        left, count = float(limit - all_bytes), 0
+        while left > 0 and count < _MOST_CHECKPOINTS:
+            count += 1
+            left -= max(1.0, growth + more * count)
+        ahead += [f"{name} after {count:,} more"] if 0 < count < _MOST_CHECKPOINTS else []
+    return f"{said}: {', '.join(ahead)}." if ahead else f"{said}."
+
+
+def _equal(connection: sqlite3.Connection, thread: str, text: str | bytes) -> list[str]:
+    """Return a note on the channels that the last two checkpoints of a thread have in common."""
+    before = connection.execute(f"{_LAST.rstrip()} OFFSET 1", (thread,)).fetchone()
+    if before is None:
+        return []
+    try:
+        last, earlier = (json.loads(one) for one in (text, _decoded(connection, *before)))
+    except (SourceError, ValueError, RecursionError):
+        return []
+    channels, old = (one.get("channel_values") if isinstance(one, dict) else None for one in (last, earlier))
+    if not isinstance(channels, dict) or not isinstance(old, dict):
+        return []
+    same = {name: len(_written(value).encode()) for name, value in channels.items() if old.get(name) == value}
+    large = sorted((size, name) for name, size in same.items() if size >= _NOTED_BYTES)[::-1]
+    named = ", ".join(f"channel_values.{name} ({size:,} bytes)" for size, name in large[:3])
+    return [f"The checkpoint before it has the same {named}."] if named else []
+
+
+def _decoded(connection: sqlite3.Connection, kind: str, row: int, size: int | None) -> str | bytes:
+    """Return a checkpoint as JSON text."""
     if kind not in ("json", "msgpack"):
         raise SourceError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
     if size is None or size > _LARGEST_CHECKPOINT:
         what = "nothing" if size is None else f"{size:,} bytes, more than {_LARGEST_CHECKPOINT:,}"
         raise SourceError(f"the last checkpoint cannot be decoded: it is {what}")
-    text = connection.execute(_CHECKPOINT, (row,)).fetchone()[0]
-    if kind == "msgpack":
-        try:
-            text = json_text(text)
-        except ImportError as error:
-            raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
-        except ValueError as error:
-            raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
-    sizes = connection.execute(_SIZES, (chosen,)).fetchall()
-    steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
-    (threads,) = connection.execute(_THREADS).fetchone()
-    notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
-    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
+    data: bytes = connection.execute(_CHECKPOINT, (row,)).fetchone()[0]
+    if kind == "json":
+        return data
+    try:
+        return json_text(data)
+    except ImportError as error:
+        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
+    except ValueError as error:
+        raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
+
+
+def _session(name: str, connection: sqlite3.Connection, session: str | None) -> Source:
+    """Return the items of a session of OpenAI's Agents SDK: of the one with most bytes, or of ``session``."""
+    largest = connection.execute(_LARGEST_SESSION).fetchone()
+    chosen = session or (largest[0] if largest else None)
+    if chosen is None or connection.execute(f"{_ITEMS} LIMIT 1", (chosen,)).fetchone() is None:
+        raise SourceError(f"{name} has no session {session or ''}".rstrip())
+
+    def chunks() -> Iterator[str]:
+        yield "["
+        for number, (item,) in enumerate(connection.execute(_ITEMS, (chosen,))):
+            yield f"{',' * bool(number)}{item}"
+        yield "]"
+
+    return Source("session of OpenAI's Agents SDK", chunks, None, notes=[f"Session {chosen}."])
 
 
 def json_text(data: bytes) -> str:

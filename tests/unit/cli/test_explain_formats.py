@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from tests.rows import each_row
@@ -175,6 +177,50 @@ def test_cuts_repeats_and_missing_halves_have_their_turns(tmp_path: Path) -> Non
     ran = run("explain", tmp_path / "payload.json")
     assert "has the arguments of turn 4" in ran.out
     assert "  0 %" not in ran.out
+
+
+def test_a_session_of_openai_s_agents_sdk(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute(
+            "CREATE TABLE agent_messages (id INTEGER PRIMARY KEY, session_id TEXT, message_data TEXT, created_at TEXT)"
+        )
+        rows = [("small", {"role": "user", "content": "hello"}), *(("large", item) for item in responses())]
+        database.executemany(
+            "INSERT INTO agent_messages (session_id, message_data) VALUES (?, ?)",
+            [(session, json.dumps(item)) for session, item in rows],
+        )
+    found = explained(path)
+    assert ("session of OpenAI's Agents SDK", ["Session large."], TURNS) == (
+        *(found["kind"], found["notes"]),
+        len(found["turns"]),
+    )
+    assert {"search_orders"} == set(found["breakdown"]["tools"])
+    assert 1 == len(explained(path, "--thread", "small")["turns"])
+    assert f"Error: {path} has no session none\n" == run("explain", path, "--thread", "none").err
+
+
+def test_a_thread_is_summed_over_its_checkpoints(tmp_path: Path) -> None:
+    """Each checkpoint has 20,000 bytes more than the one before, and the same documents."""
+    path = tmp_path / "checkpoints.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE checkpoints (thread_id, checkpoint_ns, checkpoint_id, type, checkpoint)")
+        database.execute("CREATE TABLE writes (thread_id, value)")
+        database.execute("INSERT INTO writes VALUES ('t', ?)", (b"w" * 5_000,))
+        for number in range(1, 4):
+            state = {"channel_values": {"documents": "d" * 30_000, "text": "x" * 20_000 * number}}
+            text = json.dumps(state).encode()
+            database.execute("INSERT INTO checkpoints VALUES ('t', '', ?, 'json', ?)", (str(number), text))
+    sizes = [len(text) - 60_000 + 20_000 * number for number in range(1, 4)]
+    _, stored, equal = explained(path)["notes"]
+    total = sum(sizes) + 5_000
+    assert stored.startswith(f"The store has {total:,} bytes of it, {total / sizes[-1]:,.1f} times the last checkpoint")
+    after = next(n for n in range(99_999) if total + sum(sizes[-1] + 20_000 * k for k in range(1, n + 1)) >= 10_000_000)
+    assert f"10 MB after {after} more, 100 MB after " in stored
+    assert "The checkpoint before it has the same channel_values.documents (30,002 bytes)." == equal
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("BEGIN EXCLUSIVE")
+        assert f"Error: {path} is in use: copy it, and explain the copy\n" == run("explain", path).err
 
 
 @each_row("value", FORMATS.values(), ids=FORMATS)
