@@ -75,6 +75,8 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     """
     parts, first, execution_id, execution, calls, _, continued = read = _read(out, request)
     shown = model_calls.find(out, execution_id, parts, calls, first)
+    if execution is not None:
+        execution.out = out
     new = [call for call in calls.values() if call.delivered < 0]
     known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
     if continued is not None:

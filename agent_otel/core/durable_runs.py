@@ -141,7 +141,7 @@ class DurableRuns:
         if out.tracer is None:
             return None
         operation = semconv.INVOKE_WORKFLOW
-        attributes = run_attributes(operation, execution_id, out.label_attributes, run.workflow)
+        attributes = run_attributes(operation, execution_id, out.label_attributes)
         if not self._ends_at_exit:
             # Registered after the provider's own, this runs before it.
             atexit.register(self.end_all)

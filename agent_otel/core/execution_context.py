@@ -10,14 +10,15 @@ from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import tool_names
 from agent_otel.core.execution_state import Totals
+from agent_otel.core.executions import executions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from opentelemetry.trace import Span, SpanContext
 
-    from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import McpCall, Step
+    from agent_otel.telemetry.setup import Telemetry
 
 
 def text_or_none(value: object) -> str | None:
@@ -227,6 +228,35 @@ def agent_of(framework: str | None) -> str | None:
     return identity.agent if identity is not None else None
 
 
+def names(agent: str | None = None, workflow: str | None = None, own: Run | None = None) -> tuple[str, str]:
+    """Return the agent and the workflow of the run in this context: all of its series and spans have these two.
+
+    The names that the program gave come first, then those of the durable runtime and of the outermost run, then the
+    given ones, of a call, a request or a payload. If only one of the two has a name, both have it. ``own`` is the run
+    of a call that is made elsewhere than its request was.
+    """
+    identity, step, run = explicit.get(), runtime.get(), outermost.get()
+    run = loop.get() if run is None else open_run() or loop.get()
+    run = run or own
+    if run is not None:
+        run.agent = agent = run.agent or agent
+        workflow = run.workflow or workflow
+    if step is not None or workflows:
+        state = executions.known(carrier() or "")
+        workflow = (None if step is None else step.workflow) or workflow
+        if state is not None:
+            agent = agent or (None if state.out is None else state.out.agent)
+            workflow = workflow or state.workflow
+    if identity is not None:
+        agent, workflow = identity.agent or agent, identity.workflow or workflow
+    return agent or workflow or "", workflow or agent or ""
+
+
+def sub_agent(acting: str | None, out: Telemetry) -> str | None:
+    """Return the agent that acts if it is another one than the run's, whose name all spans have."""
+    return acting if acting and acting != out.agent else None
+
+
 def named() -> str | None:
     """Return the id of the execution that the program named, else the durable runtime's."""
     identity = explicit.get()
@@ -254,52 +284,37 @@ def describe(  # noqa: PLR0913, PLR0917 - what is known of a call
     framework: str | None,
     turn: int,
     over_mcp: McpCall | None = None,
-    state: ExecutionState | None = None,
     own: Run | None = None,
 ) -> None:
-    """Add the tool's description, the conversation with its turn, the workflow, and the step of a durable runtime.
+    """Add the tool's description, the conversation with its turn, and the step of a durable runtime.
 
-    ``framework`` is the framework's thread or session, ``own`` the call's run. The workflow is the one that the program
-    named, else the runtime's, else the run's, else that of the durable workflow whose own code runs, in the ``state``.
+    ``framework`` is the framework's thread or session, ``own`` the call's run.
     """
     description = tool_names.descriptions.get(tool)
     if description is not None:
         attributes[semconv.TOOL_DESCRIPTION] = description
     if over_mcp is not None:
         attributes.update(mcp_attributes(over_mcp))
-    identity, run = explicit.get(), own or outermost.get()
-    thread = framework or (conversation(own) if identity or run or loop.get() else None)
+    thread = framework or (conversation(own) if explicit.get() or own or outermost.get() or loop.get() else None)
     if thread:
         attributes[semconv.CONVERSATION_ID] = thread
     if turn:
         attributes[semconv.TURN] = turn
     step = None if runtime.get() is None else running_step()
-    around = identity or step or run
-    workflow = None if around is None else around.workflow
-    if workflow is None and step is not None:
-        workflow = step.workflow
-    if workflow is None and state is not None:
-        workflow = state.workflow
-    if workflow:
-        attributes[semconv.WORKFLOW_NAME] = workflow
     if step is not None and step.execution:
         attributes[semconv.EXECUTION_ID] = step.execution
     if step is not None and step.attempt > 1:
         attributes[semconv.ACTIVITY_ATTEMPT] = step.attempt
 
 
-def run_attributes(  # noqa: PLR0913, PLR0917 - what is known of a run
-    operation: str,
-    execution_id: str,
-    labels: Mapping[str, str],
-    workflow: str | None,
-    agent: str | None = None,
-    conversation: str | None = None,
+def run_attributes(
+    operation: str, execution_id: str, labels: Mapping[str, str], conversation: str | None = None
 ) -> dict[str, Any]:
     """Return the attributes of the span around a run."""
-    named = {semconv.WORKFLOW_NAME: workflow, semconv.AGENT_NAME: agent, semconv.CONVERSATION_ID: conversation}
-    known = {key: name for key, name in named.items() if name is not None}
-    return {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: execution_id, **labels, **known}
+    found = {semconv.OPERATION_NAME: operation, semconv.EXECUTION_ID: execution_id, **labels}
+    if conversation is not None:
+        found[semconv.CONVERSATION_ID] = conversation
+    return found
 
 
 def mcp_attributes(call: McpCall) -> dict[str, Any]:

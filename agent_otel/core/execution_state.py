@@ -409,8 +409,8 @@ class ExecutionState(Totals):
     cursors: dict[int, tuple[str, Fragment | None]] | None = None
     tracks: dict[PayloadKind, PayloadHistory] | None = None
     workflow: str | None = None
-    #: The telemetry of the last step, whose labels its runtime's workers do not have; None where there are no labels.
-    labelled: Telemetry | None = None
+    #: The telemetry of the last call, request or step, whose names and labels its runtime's workers do not have.
+    out: Telemetry | None = None
     read: ReadTexts | None = None
     is_continued = False
     is_unread_open = False

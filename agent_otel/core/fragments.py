@@ -150,11 +150,11 @@ def lacking(execution: ExecutionState, owner: int, *, has_call: bool) -> tuple[l
     return [], 0
 
 
-def count_lost(out: Telemetry, execution: ExecutionState, agent: str | None) -> None:
+def count_lost(out: Telemetry, execution: ExecutionState) -> None:
     """Count the requests that are known, at the end of their run, to have lost results."""
     unsure, execution.unsure = _still_due(execution.unsure), ()
     if unsure and not (len(unsure) == 1 and unsure[0].has_call):
-        out.metrics.record(semconv.HISTORY_LOST, len(unsure), agent)
+        out.metrics.record(semconv.HISTORY_LOST, len(unsure))
 
 
 def _still_due(unsure: tuple[Lacking, ...]) -> tuple[Lacking, ...]:

@@ -114,7 +114,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         remedy_hooks.keeps_earlier_turns()
     if request is None:
         return None
-    visit = model_request.ModelVisit(telemetry(), reader, plain_request(request))
+    visit = model_request.ModelVisit(reader, plain_request(request))
     if switches.added_messages.get():
         switches.added_messages.set(0)
     return visit
@@ -154,7 +154,7 @@ def model_announced(request: ModelRequest) -> None:
     if measures():
         if request.continued:
             remedy_hooks.keeps_earlier_turns()
-        model_request.announced(telemetry(), plain_request(request))
+        model_request.announced(plain_request(request))
 
 
 @errors.guarded("model_request")

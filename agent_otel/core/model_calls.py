@@ -156,8 +156,6 @@ def record(
     seen_at: str = semconv.LAYER_MODEL_REQUEST,
 ) -> None:
     """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
-    agent = execution_context.agent_of(request.agent)
-    agent = clean(agent) if agent else None
     name, replaced = call.name, call.replaced
     if seen_at == semconv.LAYER_MODEL_REQUEST:
         remedy_hooks.shown(name, -1 if replaced else call.size.bytes)
@@ -167,8 +165,8 @@ def record(
         cuts.append((semconv.LAYER_REMEDY, replaced.by.reason))
         fragments.note(call.seen, cuts, call.size.bytes, call.seen.handed, replaced.by)
         out.metrics.remedied(name, replaced.by.reason, call.size.bytes - replaced.by.bytes)
-    exemplar = _show(out, call, agent, request.execution, request_history.last_turn(execution_id), seen_at, cuts)
-    series = out.metrics.tool(name, agent)
+    exemplar = _show(out, call, request, request_history.last_turn(execution_id), seen_at, cuts)
+    series = out.metrics.tool(name)
     series.seen(call.digest.bytes, call.size.bytes, exemplar)
     for layer, reason in cuts:
         out.metrics.truncations(name, layer, reason).record(1, exemplar)
@@ -297,8 +295,7 @@ def _adopted(execution: ExecutionState, part: RequestPart, call_id: str) -> Seen
 def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
     out: Telemetry,
     call: ModelCall,
-    agent: str | None,
-    thread: str | None,
+    request: ModelRequest,
     turn: int,
     seen_at: str,
     cuts: Sequence[tuple[str, str]],
@@ -333,12 +330,12 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         attributes[semconv.RESULT_HANDED_BACK_BYTES] = replaced.by.bytes
     named = {
         semconv.TOOL_CALL_ID: call.result.call_id,
-        semconv.AGENT_NAME: agent,
+        semconv.SUB_AGENT: execution_context.sub_agent(request.agent, out),
         semconv.TOOL_FOLLOWUP: call.followup,
         semconv.RESULT_REF: None if replaced is None else replaced.by.ref,
     }
     attributes.update({key: value for key, value in named.items() if value})
-    execution_context.describe(attributes, call.name, thread, turn)
+    execution_context.describe(attributes, call.name, request.execution, turn)
     if out.captures:
         attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings, name)
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings, name)

@@ -18,6 +18,7 @@ from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
 from agent_otel.core.threads import open_calls
 from agent_otel.core.types import AskedCall, ModelRequest
 from agent_otel.core.usage import answered_by
+from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from agent_otel.core.model_tokens import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
-    from agent_otel.telemetry.setup import Telemetry
 
 
 class ModelVisit:
@@ -45,8 +45,7 @@ class ModelVisit:
         *("_passes", "_reader", "_request", "_sending", "_taken", "_usage", "pending", "seen", "sent", "usage_is_told"),
     )
 
-    def __init__(self, out: Telemetry, reader: ModelReader, request: ModelRequest) -> None:
-        self._out = out
+    def __init__(self, reader: ModelReader, request: ModelRequest) -> None:
         self._reader = reader
         self._request: ModelRequest | None = None
         #: The request that was recorded, for the calls that its response shows.
@@ -76,6 +75,7 @@ class ModelVisit:
         if above is not None:
             above.seen = True
             request = above.lend(request)
+        self._out = telemetry(request.agent)
         if reader.outermost:
             self._request = request._replace(parts=_unread(request.parts))
         else:
@@ -342,13 +342,13 @@ class ModelVisit:
             visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
 
-def announced(out: Telemetry, request: ModelRequest) -> None:
+def announced(request: ModelRequest) -> None:
     """Hand a request that a layer is about to send to the running visit; record it at once where none runs."""
     above = _running()
     if above is not None:
         above.announce(request)
     else:
-        take(out, request)
+        take(telemetry(request.agent), request)
 
 
 def is_read() -> bool:

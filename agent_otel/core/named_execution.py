@@ -75,44 +75,33 @@ class NamedExecution:
             self._span.close()
 
     def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - all are positional
-        named = self._identity
+        state = executions.known(self._identity.id)
+        # The agent may be known by now.
+        out = (state and state.out) or self._out or telemetry()
         if self._span is not None:
-            state = executions.known(self._identity.id)
-            self._span.write({} if state is None else {**state.attributes()}, error_type, None)
+            self._span.write({**out.label_attributes, **(state.attributes() if state else {})}, error_type, None)
             self._span.end(ended_ns)
-        out = self._out or telemetry()
-        end(out, named.id, named.workflow, named.agent, has_failed=has_failed, exemplar=exemplar)
+        end(out, self._identity.id, has_failed=has_failed, exemplar=exemplar)
 
 
 def _open_span(out: Telemetry, within: Span | None, identity: Identity) -> spans.OpenSpan | None:
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
-    operation, execution_id, workflow = semconv.INVOKE_WORKFLOW, identity.id, identity.workflow
-    attributes = execution_context.run_attributes(
-        operation, execution_id, out.label_attributes, workflow, identity.agent, execution_id
-    )
-    return spans.open_run_span(out.tracer, out.settings.spans, operation, workflow or "", attributes)
+    operation, execution_id = semconv.INVOKE_WORKFLOW, identity.id
+    attributes = execution_context.run_attributes(operation, execution_id, out.label_attributes, execution_id)
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, identity.workflow or "", attributes)
 
 
-def end(  # noqa: PLR0913 - the execution's names and its end
-    out: Telemetry,
-    execution_id: str,
-    workflow: str | None,
-    agent: str | None,
-    *,
-    has_failed: bool = False,
-    exemplar: Exemplar | None = None,
-) -> None:
+def end(out: Telemetry, execution_id: str, *, has_failed: bool = False, exemplar: Exemplar | None = None) -> None:
     """Record the totals of an execution that has ended, and forget it; one without state records nothing."""
     finished = executions.finish(execution_id)
     if finished is not None:
         if finished.unsettled is not None and not has_failed:
             finished.unsettled.ended(finished.tool_calls)
-        fragments.count_lost(out, finished, agent)
+        fragments.count_lost(out, finished)
         fragments.count_ignored(out, finished)
-        totals = (finished.tool_calls, finished.result_bytes, finished.payload_bytes)
-        out.metrics.execution(workflow, agent, *totals)
-        out.metrics.spent(execution_id, workflow, agent, finished, exemplar)
+        out.metrics.execution(finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.spent(execution_id, finished, exemplar)
     acting = result_remedies()
     if acting is not None:
         acting.finished(execution_id)

@@ -24,6 +24,7 @@ from agent_otel.measure.breakdown.unread import Delivery, Held
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import spans
+from agent_otel.telemetry.setup import telemetry
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
@@ -117,12 +118,19 @@ def placed(step: Step) -> Step:
     return step if identity is None else step._replace(execution=identity.id)
 
 
+def telemetry_of(step: Step) -> Telemetry:
+    """Return the telemetry of a step's run: of this context, else of the last call or step of its execution."""
+    state = executions.known(step.execution) if step.execution is not None else None
+    agent = None if state is None or state.out is None else state.out.agent
+    return telemetry(agent, step.workflow)
+
+
 def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
     """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
     direction, size_bytes, again, execution = carried.direction, carried.bytes, carried.again, step.execution
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
-    series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
+    series = out.metrics.payload(step.runtime, step.activity, direction)
     if not again:
         span = spans.current_span()
         exemplar = None if span is None or span is INVALID_SPAN else spans.exemplar_of(span)
@@ -180,7 +188,7 @@ _utilization = operator.attrgetter("utilization")
 
 def reject(out: Telemetry, step: Step, direction: str, kind: str = "") -> None:
     """Count a rejected payload; from the second in a row on it is also a stuck retry."""
-    series = out.metrics.payload(step.runtime, step.workflow, step.activity, direction)
+    series = out.metrics.payload(step.runtime, step.activity, direction)
     series.rejected.record(1)
     if step.execution is not None and executions.refused(step.execution, kind_of(step, direction, kind)) > 1:
         series.is_stuck(step.execution)
@@ -295,7 +303,6 @@ class _Explanation:
                 breakdown = replace(breakdown, unread=None)
             if self._is_first:
                 self._out.metrics.analysed(
-                    self._step.workflow,
                     breakdown.paths,
                     breakdown.tools,
                     breakdown.unattributed_bytes,
@@ -303,7 +310,7 @@ class _Explanation:
                 )
             if unread is not None and not self._is_open():
                 for path, path_bytes in unread.paths.items():
-                    self._out.metrics.record(semconv.PAYLOAD_UNREAD, path_bytes, self._step.workflow, path)
+                    self._out.metrics.record(semconv.PAYLOAD_UNREAD, path_bytes, path)
             if self._span is not None and self._span.span.is_recording():
                 put_on_any(self._span.span, payload_analysis.attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:
@@ -345,8 +352,6 @@ def kind_of(step: Step, direction: str, more: str = "") -> PayloadKind:
 def step_attributes(step: Step) -> dict[str, Any]:
     """Return the span attributes of the step."""
     found: dict[str, Any] = {semconv.RUNTIME: clean(step.runtime)}
-    if step.workflow:
-        found[semconv.WORKFLOW_NAME] = clean(step.workflow)
     if step.activity:
         found[semconv.ACTIVITY] = clean(step.activity)
     if step.execution:

@@ -118,7 +118,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     agent = execution_context.agent_of(request.agent)
     doubled, offered, key, conversation, parts, continues, _ = reading
     if request.doubled or doubled:
-        out.metrics.record(semconv.HISTORY_DOUBLED, 1, agent)
+        out.metrics.record(semconv.HISTORY_DOUBLED, 1)
     if execution.tracks:
         _read(execution, conversation, sized, continues=continues)
     shares = NO_SHARES if conversation is None else _shares(conversation, continues=continues, keeps=request.continued)
@@ -127,7 +127,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         lost, execution.is_continued = False, True
     else:
         undelivered = _lost(out, request, execution, sized, offered, agent)
-        lost = bool(undelivered) or _is_forgetful(out, execution, conversation, sized, agent)
+        lost = bool(undelivered) or _is_forgetful(out, execution, conversation, sized)
         if not lost and conversation is not None:
             same = _same(conversation.parts, parts, continues=continues)
             # Without an earlier turn, a request is a prompt alone.
@@ -140,7 +140,7 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
                 tell(out, change, conversation.parts, sized, calls)
                 conversation.missed = None if change is None else (change.part, change.how, conversation.cacheable)
                 _tell_summarized(conversation, sized)
-                _tell_dropped(out, agent, drop(conversation, parts, sized, calls, new))
+                _tell_dropped(out, drop(conversation, parts, sized, calls, new))
     if conversation is None:
         if lost:
             return undelivered, None, NO_SHARES  # it begins no conversation
@@ -283,24 +283,20 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
         return ()
     ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
     names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
-    _tell_lost(out, agent, requests, {semconv.HISTORY_UNDELIVERED_CALLS: names})
+    _tell_lost(out, requests, {semconv.HISTORY_UNDELIVERED_CALLS: names})
     return undelivered
 
 
-def _tell_lost(out: Telemetry, agent: str | None, requests: int, attributes: Mapping[str, list[str]]) -> None:
+def _tell_lost(out: Telemetry, requests: int, attributes: Mapping[str, list[str]]) -> None:
     """Count requests without their history, and show the last one on the current span."""
-    out.metrics.record(semconv.HISTORY_LOST, requests, agent)
+    out.metrics.record(semconv.HISTORY_LOST, requests)
     span = trace.get_current_span()
     if span.is_recording():
         put_on_any(span, {semconv.HISTORY_IS_LOST: True, **attributes})
 
 
 def _is_forgetful(
-    out: Telemetry,
-    execution: ExecutionState,
-    conversation: Conversation | None,
-    sized: Sequence[Sized],
-    agent: str | None,
+    out: Telemetry, execution: ExecutionState, conversation: Conversation | None, sized: Sequence[Sized]
 ) -> bool:
     """Count a request of a chat without tools that has a new message of the user alone, and nothing of the last one."""
     if execution.results or conversation is None or conversation.said is None or running() is not None:
@@ -311,7 +307,7 @@ def _is_forgetful(
     is_known = messages[0].print in conversation.parts.prints
     if is_known or not hashes_in(texts(messages[0].part.value)).isdisjoint(conversation.said.hashes):
         return False
-    _tell_lost(out, agent, 1, {})
+    _tell_lost(out, 1, {})
     return True
 
 
@@ -329,11 +325,11 @@ def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None
         put_on_any(span, {semconv.HISTORY_IS_SUMMARIZED: True})
 
 
-def _tell_dropped(out: Telemetry, agent: str | None, dropped: Dropped | None) -> None:
+def _tell_dropped(out: Telemetry, dropped: Dropped | None) -> None:
     """Count what a window left out of a request, and show it on the current span."""
     if dropped is None:
         return
-    out.metrics.dropped(agent, dropped.bytes, dropped.turns, int(dropped.has_task))
+    out.metrics.dropped(dropped.bytes, dropped.turns, int(dropped.has_task))
     span = trace.get_current_span()
     if span.is_recording():
         attributes: dict[str, int | bool] = {

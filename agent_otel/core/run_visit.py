@@ -37,11 +37,15 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 class RunVisit:
     """A wrapped function that runs an agent, as a context manager around the user's call."""
 
-    __slots__ = ("__weakref__", "_around", "_is_paused", "_out", "_reader", "_span", "_within", "goes_on", "run")
+    __slots__ = (
+        *("__weakref__", "_around", "_is_inside", "_is_paused", "_out", "_reader", "_span", "_within", "goes_on"),
+        "run",
+    )
 
     def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
-        self._out = telemetry()
         self._reader = reader
+        #: True within an execution that has a name: the run gives its agent to that, which counts the totals.
+        self._is_inside = execution_context.named() is not None
         #: True when the run continues after its context is left, unless an exception ends it.
         self.goes_on = goes_on
         #: True when the run waits for an approval or an input, and will be resumed.
@@ -49,10 +53,11 @@ class RunVisit:
         self._around: Run | None = None
         agent = text_or_none(begun.agent)
         conversation, workflow = id_or_none(begun.conversation), text_or_none(begun.workflow)
-        self.run = Run(secrets.token_hex(16), agent, conversation, self, workflow)
+        self.run = Run(secrets.token_hex(16), agent or workflow, conversation, self, workflow)
+        self._out = telemetry(self.run.agent, workflow)
         self._within = spans.current_span()
         is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
-        self._span = None if is_traced else open_span(self._out, self._within, self.run)
+        self._span = None if is_traced or self._is_inside else open_span(self._out, self._within, self.run)
         opened = self._within if self._span is None else self._span.span
         if opened is not None and opened.get_span_context().is_valid:
             self.run.root = opened.get_span_context()
@@ -120,23 +125,25 @@ class RunVisit:
         if run.is_over:
             return
         run.is_over = True
-        totals = run.totals
+        if self._is_inside:
+            return
+        totals, agent = run.totals, run.agent or ""
+        out = self._out.of((agent, run.workflow or agent))  # the agent may be known by now
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled.ended(totals.tool_calls)
         state = executions.known(run.key)
         if state is not None:
-            fragments.count_lost(self._out, state, run.agent)
+            fragments.count_lost(out, state)
         exemplar = spans.exemplar_of_run(self._span, self._within)
         if self._span is not None:
-            self._span.write(run.totals.attributes(), error_type, None)
+            self._span.write({**out.label_attributes, **totals.attributes()}, error_type, None)
             self._span.end()
         if totals.tool_calls or totals.payload_bytes:
-            sums = (totals.tool_calls, totals.result_bytes, totals.payload_bytes)
-            self._out.metrics.execution(run.workflow, run.agent, *sums)
-        self._out.metrics.spent(run.id, run.workflow, run.agent, totals, exemplar)
+            out.metrics.execution(totals.tool_calls, totals.result_bytes, totals.payload_bytes)
+        out.metrics.spent(run.id, totals, exemplar)
         state = executions.known(run.id) if run.conversation is None else None
         if state is not None:  # its calls are kept: a resumed run delivers results
-            fragments.count_ignored(self._out, state)
+            fragments.count_ignored(out, state)
         acting = result_remedies()
         if acting is not None:
             acting.finished(run.id)
@@ -162,9 +169,7 @@ def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan |
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
     operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
-    attributes = execution_context.run_attributes(
-        operation, run.id, out.label_attributes, run.workflow, run.agent, run.conversation
-    )
+    attributes = execution_context.run_attributes(operation, run.id, out.label_attributes, run.conversation)
     name = run.workflow or run.agent or ""
     return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
 
@@ -182,8 +187,8 @@ enter_run_stream = functools.partial(enter_run, is_stream=True)
 
 
 def begin(reader: RunReader, begun: AgentRun | None, *, is_stream: bool = False) -> RunVisit | None:
-    """Begin the run of an agent; return None for one inside another, or inside an execution that has a name."""
-    if begun is None or execution_context.open_run() is not None or execution_context.named() is not None:
+    """Begin the run of an agent; return None for one inside another."""
+    if begun is None or execution_context.open_run() is not None:
         return None
     return RunVisit(reader, begun, goes_on=is_stream)
 

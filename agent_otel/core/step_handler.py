@@ -50,7 +50,7 @@ class StepVisit:
     )
 
     def __init__(self, step: Step, *, opened_by_handler: bool = False) -> None:
-        self._out = telemetry()
+        self._out = payloads.telemetry_of(step)
         self._opened_by_handler = opened_by_handler
         self._started_ns = time.time_ns()
         self._carrier = execution_context.Carrier(step.execution, self, step.attempt, step.workflow)
@@ -80,7 +80,7 @@ class StepVisit:
 
     def _label(self) -> None:
         """Take the labels of this context, and record an input that has waited for them."""
-        self._out = telemetry()
+        self._out = payloads.telemetry_of(self.step)
         carried, self._unlabelled = self._unlabelled, None
         if carried is not None:
             self.weigh(carried)
@@ -147,9 +147,9 @@ class StepVisit:
                 self.refused = True
                 payloads.reject(self._out, self.step, outcome.refused_direction)
         payloads.finish(self._out, self.step, self.span, self.weighed, error_type, refused=self.refused)
-        state = executions.known(self.step.execution) if self._out.label_attributes and self.step.execution else None
-        if state is not None:
-            state.labelled = self._out
+        state = executions.known(self.step.execution) if self.step.execution else None
+        if state is not None and state.out is None:
+            state.out = self._out
 
 
 class WrappedStep(StepVisit):
@@ -208,7 +208,7 @@ def step_retried(attempt: int) -> None:
 
 def _record(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
     """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
-    out = telemetry()
+    out = payloads.telemetry_of(step)
     weighed = payloads.weigh(out, step, carried)
     if refused is not None:
         payloads.reject(out, step, carried.direction, carried.kind)
@@ -288,7 +288,7 @@ def execution_ended(execution_id: str) -> None:
         durable_runs.ended(plain_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
-        named_execution.end(execution.labelled or telemetry(), plain_id, execution.workflow, None)
+        named_execution.end(execution.out or telemetry(None, execution.workflow), plain_id)
 
 
 def payload(step: Step, reading: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
@@ -333,4 +333,5 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
 def payload_refused(step: Step, direction: str) -> None:
     """Count a payload that a runtime rejected after it was reported, or that no adapter could measure."""
     if switches.enabled:
-        payloads.reject(telemetry(), payloads.placed(step), direction)
+        placed = payloads.placed(step)
+        payloads.reject(payloads.telemetry_of(placed), placed, direction)

@@ -52,9 +52,9 @@ class Thread:
         self.count = 0
         self.begin()
 
-    def begin(self) -> None:
+    def begin(self, agent: str | None = None) -> None:
         """Begin the thread's next run."""
-        self.run = Run(secrets.token_hex(16), None, self.id, self)
+        self.run = Run(secrets.token_hex(16), agent, self.id, self)
 
     def is_continued_by(self, messages: Sequence[RequestPart]) -> bool:
         """Return true when a request with the same first message begins as the thread's last request, and has more."""
@@ -66,7 +66,7 @@ class Thread:
         """Keep a request of so many messages by its new ones. A message of the user after an answer begins a run."""
         kinds = {part.part for part in new}
         if self.count and {semconv.USER, semconv.ASSISTANT} <= kinds and kinds.isdisjoint(OF_CALLS):
-            self.begin()
+            self.begin(self.run.agent)
         self.count = count
         if new:
             self.last = sketch(new[-1])

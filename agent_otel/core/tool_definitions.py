@@ -134,7 +134,7 @@ def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
     for one in offered:
         tool_names.note_definitions(one.part.value, one.print)
         for new in definitions.compare((agent, system), one.part.value, one.print):
-            out.metrics.defined(clean(new.tool), agent, new.fingerprint)
+            out.metrics.defined(clean(new.tool), new.fingerprint)
             if new.change is not None:
                 _tell(out, new.change)
 
@@ -367,9 +367,9 @@ class ToolSet:
 
     def attributes(self, out: Telemetry) -> dict[str, Any]:
         """Return the span attributes of a request with these tools."""
-        called = len(out.metrics.tools), len(tool_names.called)
+        called = len(out.metrics.all_tools), len(tool_names.called)
         if called != self._seen_at:
-            used = {name for name, _ in list(out.metrics.tools)}
+            used = {name for name, *_ in list(out.metrics.all_tools)}
             self._seen_at = called
             self.uncalled = frozenset(
                 name for name in self.sizes if name not in used and not tool_names.is_called(name)

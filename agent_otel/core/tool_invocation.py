@@ -162,22 +162,20 @@ class ToolInvocation(Dispatch):
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
-        name, arguments, agent, execution = call.name, call.arguments, call.agent, call.execution
+        name, arguments, execution = call.name, call.arguments, call.execution
         if open_calls.has_asked and (asked := ask_for(call, out)) is not None:
-            self.asked, agent = asked, agent or asked.agent
-            call = call._replace(call_id=call.call_id or asked.id)
-        if execution_context.explicit.get() is not None:
-            agent = execution_context.agent_of(agent)
+            self.asked = asked
+            call = call._replace(call_id=call.call_id or asked.id, agent=call.agent or asked.agent)
+            out = out.of(execution_context.names(call.agent, own=asked.run))
         self.call, self.out, self.awaits = call, out, awaits
-        series = out.metrics.tools.get((name, agent or ""))
+        series = out.metrics.tools.get(name)
         if series is None:  # not seen before, not clean or over the limit
-            agent = clean(agent) if agent else None
             name = clean(name)
             tool_names.note(name)
-            series = out.metrics.tool(name, agent, also_timed_by)
+            series = out.metrics.tool(name, also_timed_by)
         if call.name not in tool_names.called:
             tool_names.note_call(call.name)
-        self.agent, self.name, self.series = agent, name, series
+        self.agent, self.name, self.series = call.agent or out.agent, name, series
         self.within = within = current_span()
         self.loop = execution_context.loop.get()
         self.tracing = within is not None
@@ -212,6 +210,7 @@ class ToolInvocation(Dispatch):
             self.state, is_repeated = executions.began(
                 self.place, self.name, self.args_hash, self.call.call_id, totals, self.asked
             )
+            self.state.out = self.out
             self.repeated = semconv.ARGUMENTS if is_repeated else None
             around, asked = current.get(), self.asked
             if asked is not None:
@@ -382,9 +381,9 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
         attributes[semconv.TOOL_CALL_ID] = asked.call_id
     if call.followup is not None:
         attributes[semconv.TOOL_FOLLOWUP] = call.followup
-    if call.agent:
-        attributes[semconv.AGENT_NAME] = call.agent
-    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp, call.state, call.run)
+    if asked.agent and asked.agent != call.out.agent:
+        attributes[semconv.SUB_AGENT] = clean(asked.agent)
+    execution_context.describe(attributes, call.name, asked.execution, call.turn, asked.mcp, call.run)
     if call.state is not None and (call.state.carries or call.state.context):
         attributes.update(state_attributes(call.state))
     return attributes

@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 _SUPPRESSING = "opentelemetry.instrumentation.utils"
 
 
+setup.of_run = execution_context.names
 _innermost: ContextVar[Unrecorded | None] = ContextVar("agent_otel_unrecorded_call", default=None)
 
 
@@ -428,7 +429,7 @@ class Unrecorded(Controlled, Dispatch):
         opened = None if self.around is None else self.around.span
         span = trace.get_current_span() if opened is None else opened.span
         add_event(span, event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
-        metrics = setup.telemetry().metrics
+        metrics = setup.telemetry(self.agent).metrics
         if event == semconv.POLICY_DENIED_EVENT:
             metrics.record(semconv.POLICY_DENIED, 1, self.name, attributes[semconv.RULE], attributes[semconv.MODE])
         else:
@@ -526,6 +527,8 @@ def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
     out = setup.resolved
     if out is None or out.labels is not None:
         out = setup.telemetry()
+    run = execution_context.names(call.agent)
+    out = out.by_run.get(run) or out.of(run)
     record = ToolInvocation(call, out, (reader.awaits or reader).also_timed_by, reader.awaits)
     if controlled:
         record.passed = (reader, reader.awaits)

@@ -41,7 +41,10 @@ TOOL_DESCRIPTION: Final = _attribute("gen_ai.tool.description", "string",
     "when a model request or an MCP server has defined the tool", "the tool's description, its first 256 characters")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
-AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI, "the agent on whose behalf the tool ran")
+AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI,
+    "the agent of the run, the same on all of its spans and series")
+SUB_AGENT: Final = _attribute("agent_otel.sub_agent", "string", "where another agent inside the run made the call",
+    "the name of that agent")
 CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
     "the framework's thread or session, or the explicit execution")
 TURN: Final = _attribute("agent_otel.conversation.turn", "int", "when model requests are seen",
@@ -245,8 +248,10 @@ PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "dou
 
 # --- metrics ---------------------------------------------------------------------------------------------------
 
-METRICS: Final = Metrics()
+METRICS: Final = Metrics(AGENT_NAME, WORKFLOW_NAME)
 _histogram, _counter, _gauge = (partial(METRICS.add, kind) for kind in (HISTOGRAM, COUNTER, GAUGE))
+_of_process = partial(partial, is_of_run=False)
+_process_histogram, _process_counter, _process_gauge = map(_of_process, (_histogram, _counter, _gauge))
 
 LAYER: Final = "layer"
 REASON: Final = "reason"
@@ -274,7 +279,7 @@ FINGERPRINT: Final = "fingerprint"
 _TOOL = (GEN_AI_TOOL_NAME,)
 
 # fmt: off
-TOOL_DURATION: Final = _histogram("gen_ai.execute_tool.duration", "s", (GEN_AI_TOOL_NAME, AGENT_NAME, ERROR_TYPE),
+TOOL_DURATION: Final = _histogram("gen_ai.execute_tool.duration", "s", (GEN_AI_TOOL_NAME, ERROR_TYPE),
     "Duration of a tool call. Not emitted where another instrumentation in the process already does.", DURATION_BUCKETS)
 RESULT_SIZE: Final = _histogram("agent_otel.tool.result.size", "By", _TOOL, "Size of what a tool's handler produced.",
     SIZE_BUCKETS)
@@ -310,7 +315,7 @@ SHAPE_CHANGES: Final = _counter("agent_otel.tool.result.shape_changes", "{change
     "Results with keys that the tool's results did not have before, or without keys that they had.")
 SCHEMA_CHANGES: Final = _counter("agent_otel.tool.schema_changes", "{change}", _TOOL,
     "Definitions in model requests with other properties, types or required ones than the agent's requests before.")
-DEFINITION_INFO: Final = _gauge("agent_otel.tool.definition_info", "", (GEN_AI_TOOL_NAME, AGENT_NAME, FINGERPRINT),
+DEFINITION_INFO: Final = _gauge("agent_otel.tool.definition_info", "", (GEN_AI_TOOL_NAME, FINGERPRINT),
     "1 for each definition of a tool in an agent's model requests, by a hash of its properties, their types and the "
     "required ones, which is the same in all processes; at most 8 by tool and agent.")
 INVALID_ARGUMENTS: Final = _counter("agent_otel.tool.invalid_arguments", "{call}", _TOOL,
@@ -340,16 +345,15 @@ CONTEXT_TOKENS_OF: Final = _counter("agent_otel.tool.context.tokens", "{token}",
     "part `media` is what the provider counts as images and audio, `_other` what stands in no part.")
 CONTEXT_COST: Final = _counter("agent_otel.tool.context.cost", "{USD}", _CARRIED,
     "US dollars of the same, where the model has a price.")
-EXECUTION_TOKENS: Final = _histogram("agent_otel.execution.tokens", "{token}", (WORKFLOW_NAME, AGENT_NAME),
+EXECUTION_TOKENS: Final = _histogram("agent_otel.execution.tokens", "{token}", (),
     "Input and output tokens of a finished execution, where providers report them.", TOKEN_BUCKETS)
-EXECUTION_PRICE: Final = _histogram("agent_otel.execution.cost", "{USD}", (WORKFLOW_NAME, AGENT_NAME),
+EXECUTION_PRICE: Final = _histogram("agent_otel.execution.cost", "{USD}", (),
     "US dollars of the model requests of a finished execution, where the model has a price.", MONEY_BUCKETS)
-_NAMED = (WORKFLOW_NAME, AGENT_NAME)
-EXECUTION_CACHED: Final = _histogram("agent_otel.execution.cached_tokens", "{token}", _NAMED,
+EXECUTION_CACHED: Final = _histogram("agent_otel.execution.cached_tokens", "{token}", (),
     "Input tokens of a finished execution that were read from a provider's cache.", TOKEN_BUCKETS)
-EXECUTION_MODEL_REQUESTS: Final = _histogram("agent_otel.execution.model_requests", "{request}", _NAMED,
+EXECUTION_MODEL_REQUESTS: Final = _histogram("agent_otel.execution.model_requests", "{request}", (),
     "Model requests of a finished execution whose response had tokens.", COUNT_BUCKETS)
-EXECUTION_MODEL_RETRIES: Final = _histogram("agent_otel.execution.model_retries", "{request}", _NAMED,
+EXECUTION_MODEL_RETRIES: Final = _histogram("agent_otel.execution.model_retries", "{request}", (),
     "Model requests of a finished execution that repeat the one before, as retries do.", COUNT_BUCKETS)
 TOOL_OFFERED: Final = _counter("agent_otel.tool.offered", "{request}", _TOOL,
     "Model requests that offer a tool; counted for several requests at once.")
@@ -365,27 +369,27 @@ MISSED_TOKENS: Final = _counter("agent_otel.model.cache.missed.tokens", "{token}
     "Input tokens of these requests that the provider's cache would have had if they began as the one before.")
 MISSED_COST: Final = _counter("agent_otel.model.cache.missed.cost", "{USD}", (REQUEST_MODEL, *_PREFIX),
     "US dollars that the same tokens cost more than cached ones, where the model has a price.")
-HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (AGENT_NAME,),
+HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (),
     "Requests that lack the latest results of tools, which no earlier request had either.")
-HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (AGENT_NAME,),
+HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (),
     "Requests that hold the same message or tool result twice.")
-HISTORY_DROPPED: Final = _counter("agent_otel.model.history.dropped", "By", (AGENT_NAME,),
+HISTORY_DROPPED: Final = _counter("agent_otel.model.history.dropped", "By", (),
     "Bytes of earlier messages that a window left out of a request.")
-TURNS_DROPPED: Final = _counter("agent_otel.model.history.dropped_turns", "{turn}", (AGENT_NAME,),
+TURNS_DROPPED: Final = _counter("agent_otel.model.history.dropped_turns", "{turn}", (),
     "Messages of the model, each with the results of its calls, that a window left out of a request.")
-TASKS_DROPPED: Final = _counter("agent_otel.model.history.dropped_tasks", "{task}", (AGENT_NAME,),
+TASKS_DROPPED: Final = _counter("agent_otel.model.history.dropped_tasks", "{task}", (),
     "Conversations whose first user message, the task, a window left out.")
-EXECUTION_TOOL_CALLS: Final = _histogram("agent_otel.execution.tool_calls", "{call}", (WORKFLOW_NAME, AGENT_NAME),
+EXECUTION_TOOL_CALLS: Final = _histogram("agent_otel.execution.tool_calls", "{call}", (),
     "Tool calls of a finished execution.", COUNT_BUCKETS)
-EXECUTION_RESULT_SIZE: Final = _histogram("agent_otel.execution.result.size", "By", (WORKFLOW_NAME, AGENT_NAME),
+EXECUTION_RESULT_SIZE: Final = _histogram("agent_otel.execution.result.size", "By", (),
     "Bytes that the tools of a finished execution produced.", SIZE_BUCKETS)
-EXECUTION_PAYLOAD_SIZE: Final = _histogram("agent_otel.execution.payload.size", "By", (WORKFLOW_NAME, AGENT_NAME),
+EXECUTION_PAYLOAD_SIZE: Final = _histogram("agent_otel.execution.payload.size", "By", (),
     "Largest payload of a finished execution.", SIZE_BUCKETS)
-_WORKFLOW = (RUNTIME, WORKFLOW_NAME)
-_BOUNDARY = (RUNTIME, WORKFLOW_NAME, ACTIVITY, DIRECTION)
+_WORKFLOW = (RUNTIME,)
+_BOUNDARY = (RUNTIME, ACTIVITY, DIRECTION)
 PAYLOAD_SIZE: Final = _histogram("agent_otel.workflow.payload.size", "By", _BOUNDARY, "Size of serialised payloads.",
     SIZE_BUCKETS)
-UTILIZATION: Final = _histogram("agent_otel.workflow.payload.utilization", "1", (RUNTIME, WORKFLOW_NAME, DIRECTION),
+UTILIZATION: Final = _histogram("agent_otel.workflow.payload.utilization", "1", (RUNTIME, DIRECTION),
     "Payload bytes ÷ cap bytes, where there is a cap.", UTILIZATION_BUCKETS)
 PAYLOAD_LARGEST: Final = _gauge("agent_otel.workflow.payload.largest", "By", _BOUNDARY,
     "The largest payload of the last 5 minutes, exactly.")
@@ -393,7 +397,7 @@ TURNS_LEFT: Final = _gauge("agent_otel.workflow.payload.turns_left", "{turn}", _
     "Turns that still fit at the recent growth, of the execution with fewest in the last 5 minutes.")
 STUCK: Final = _gauge("agent_otel.workflow.payload.stuck", "{execution}", _BOUNDARY,
     "Executions that are stuck now: their runtime has refused the same payload again within the last 5 minutes.")
-PAYLOAD_CAP: Final = _gauge("agent_otel.workflow.payload.cap", "By", (RUNTIME, DIRECTION),
+PAYLOAD_CAP: Final = _process_gauge("agent_otel.workflow.payload.cap", "By", (RUNTIME, DIRECTION),
     "The smallest cap that payloads are held against.")
 PAYLOAD_NEAR_CAP: Final = _counter("agent_otel.workflow.payload.near_cap", "{payload}", _BOUNDARY,
     "Payloads from AGENT_OTEL_PAYLOAD_NEAR_RATIO of their cap up to the cap.")
@@ -408,21 +412,21 @@ PAYLOAD_GROWTH: Final = _histogram("agent_otel.workflow.payload.growth", "By", _
     SIZE_BUCKETS)
 FEW_TURNS_LEFT: Final = _counter("agent_otel.workflow.payload.few_turns_left", "{execution}", _WORKFLOW,
     "Executions whose payload has room for fewer than 3 more turns at its recent growth.")
-PAYLOAD_COMPONENT: Final = _counter("agent_otel.workflow.payload.component", "By", (WORKFLOW_NAME, COMPONENT),
+PAYLOAD_COMPONENT: Final = _counter("agent_otel.workflow.payload.component", "By", (COMPONENT,),
     "Bytes of analysed payloads by JSON path.")
-PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (WORKFLOW_NAME, COMPONENT),
+PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (COMPONENT,),
     "Bytes of analysed payloads that no model request of their execution held, by JSON path.")
-PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (WORKFLOW_NAME,),
+PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (),
     "Bytes of analysed payloads that were there a second time.")
-PAYLOAD_BY_TOOL: Final = _counter("agent_otel.workflow.payload.by_tool", "By", (WORKFLOW_NAME, GEN_AI_TOOL_NAME),
+PAYLOAD_BY_TOOL: Final = _counter("agent_otel.workflow.payload.by_tool", "By", _TOOL,
     "Bytes of analysed payloads by the tool whose results they are; `_other` is the unattributed rest.")
 HISTORY_SIZE: Final = _histogram("agent_otel.workflow.history.size", "By", _WORKFLOW,
     "Cumulative history or journal, where the runtime has a cap on it.", SIZE_BUCKETS)
-CLAIM_CHECK_OPERATIONS: Final = _counter("agent_otel.claim_check.operations", "{operation}", (OPERATION, RESULT),
-    "Operations on the claim store, by how they ended.")
-CLAIM_CHECK_IO: Final = _counter("agent_otel.claim_check.io", "By", (OPERATION,),
+CLAIM_CHECK_OPERATIONS: Final = _process_counter("agent_otel.claim_check.operations", "{operation}",
+    (OPERATION, RESULT), "Operations on the claim store, by how they ended.")
+CLAIM_CHECK_IO: Final = _process_counter("agent_otel.claim_check.io", "By", (OPERATION,),
     "Bytes written to and read from the claim store.")
-CLAIM_CHECK_DURATION: Final = _histogram("agent_otel.claim_check.duration", "s", (OPERATION, RESULT),
+CLAIM_CHECK_DURATION: Final = _process_histogram("agent_otel.claim_check.duration", "s", (OPERATION, RESULT),
     "Duration of operations on the claim store.", DURATION_BUCKETS)
 CONTEXT_REMOVED: Final = _counter("agent_otel.context.removed", "By", (STRATEGY,),
     "Bytes that a remedy kept from the model.")
@@ -444,15 +448,15 @@ POLICY_DENIED: Final = _counter("agent_otel.policy.denied", "{call}", (GEN_AI_TO
     "Calls that the dispatch policy denied, by the kind of rule; in the mode `monitor` they ran.")
 BACKPRESSURE_WAIT: Final = _histogram("agent_otel.backpressure.wait", "s", (REASON,),
     "Time for which a tool call or a model request waited before it began.", DURATION_BUCKETS)
-INTERNAL_ERRORS: Final = _counter("agent_otel.internal.errors", "{error}", (WHERE,),
+INTERNAL_ERRORS: Final = _process_counter("agent_otel.internal.errors", "{error}", (WHERE,),
     "Failures of this package, none of which reached you.")
-INSTRUMENTATION_INFO: Final = _gauge("agent_otel.instrumentation_info", "", (INTEGRATION, VERSION, TARGET),
+INSTRUMENTATION_INFO: Final = _process_gauge("agent_otel.instrumentation_info", "", (INTEGRATION, VERSION, TARGET),
     "1 for each wrap site of an integration: the version found and the function wrapped; target `unmatched` when a "
     "site was not found.")
-PROCESS_START: Final = _gauge("agent_otel.process.start_time", "s", (),
+PROCESS_START: Final = _process_gauge("agent_otel.process.start_time", "s", (),
     "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0. Each set "
     "of values of the program's labels has its own.")
-BUILD_INFO: Final = _gauge("agent_otel.build_info", "", (VERSION, PYTHON, SCALES_TO_ZERO),
+BUILD_INFO: Final = _process_gauge("agent_otel.build_info", "", (VERSION, PYTHON, SCALES_TO_ZERO),
     "1; versions of this package, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 
 # Values of attributes and labels, and the names of spans and events; `agent_otel.semconv` hands them on. They are

@@ -50,7 +50,7 @@ class Metric(NamedTuple):
     """A metric, with the same name, unit, labels and buckets on both sinks.
 
     ``unit`` is the UCUM unit (``By``, ``s``, ``1``) or an annotation such as ``{result}``, which has no suffix in
-    Prometheus.
+    Prometheus. The labels of the run, its agent and its workflow, come last where ``is_of_run``.
     """
 
     name: str
@@ -59,6 +59,12 @@ class Metric(NamedTuple):
     labels: tuple[str, ...]
     meaning: str
     buckets: tuple[float, ...] = ()
+    is_of_run: bool = True
+
+    @property
+    def own_labels(self) -> tuple[str, ...]:
+        """Return the labels without the agent and the workflow."""
+        return self.labels[:-2] if self.is_of_run else self.labels
 
     @property
     def is_momentary(self) -> bool:
@@ -91,11 +97,24 @@ class Attributes(dict[str, Attribute]):
 
 
 class Metrics(dict[str, Metric]):
-    """The metrics by name."""
+    """The metrics by name; metrics of a run end with the labels ``of_run``."""
+
+    def __init__(self, *of_run: str) -> None:
+        super().__init__()
+        self._of_run = of_run
 
     def add(  # noqa: PLR0913, PLR0917 - one row of the table
-        self, kind: str, name: str, unit: str, labels: tuple[str, ...], meaning: str, buckets: tuple[float, ...] = ()
+        self,
+        kind: str,
+        name: str,
+        unit: str,
+        labels: tuple[str, ...],
+        meaning: str,
+        buckets: tuple[float, ...] = (),
+        *,
+        is_of_run: bool = True,
     ) -> Metric:
         """Add a metric and return it."""
-        self[name] = Metric(name, kind, unit, labels, meaning, buckets)
+        labels = (*labels, *self._of_run) if is_of_run else labels
+        self[name] = Metric(name, kind, unit, labels, meaning, buckets, is_of_run)
         return self[name]

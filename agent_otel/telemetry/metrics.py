@@ -31,22 +31,26 @@ _GROWTH: Final = 5
 _LEAST_GROWN_BYTES: Final = 4096
 MOST_SETS: Final = 200
 """Sets of values that have series of their own besides the fixed ones; in further ones, the others are ``_other``."""
+MOST_TOOLS: Final = 1_000
+"""Tools by agent and workflow that have series of their own; further ones are counted as the tool ``_other``."""
 
 
 class Metrics:
-    """The series of all metrics on the sinks in use.
+    """The series of all metrics on the sinks in use, for the runs of one agent and workflow.
 
     A limited label such as a tool's name keeps its first values, and all further ones become ``_other``: a model can
-    invent ten thousand tool names, and each would add a set of series in every process.
+    invent ten thousand tool names, and each would add a set of series in every process. ``base`` has the limits.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the differences between runs
         self,
         sinks: list[Sink],
         large_result_bytes: int,
         remedies: tuple[str, ...] = (),
         labels: tuple[str, ...] = (),
         values: tuple[str, ...] = (),
+        base: Metrics | None = None,
+        run: tuple[str, str] = ("", ""),
     ) -> None:
         self.large_result_bytes = large_result_bytes
         #: Remedies that may replace a result: `ceiling`, `claim_check`.
@@ -54,24 +58,28 @@ class Metrics:
         self._sinks = sinks
         #: The labels of the program, and their values.
         self._own = labels, values
+        #: The agent and the workflow.
+        self._run = run
         #: The values that have occurred, by limited label.
-        self._known: dict[str, set[str]] = {label: set() for label in semconv.NAME_LIMITS}
+        self.known: dict[str, set[str]] = base.known if base else {label: set() for label in semconv.NAME_LIMITS}
+        #: Tools by agent and workflow.
+        self.all_tools: set[tuple[str, ...]] = base.all_tools if base else set()
         #: By metric, then by label values.
         self._series: defaultdict[str, dict[tuple[str | None, ...], Series]] = defaultdict(dict)
-        #: Fingerprints of definitions by the label values of the tool and the agent.
-        self._defined: dict[tuple[str, str], set[str]] = {}
-        #: Series by the label values of the tool and the agent.
-        self.tools: dict[tuple[str, str], ToolSeries] = {}
+        #: Fingerprints of definitions by tool.
+        self._defined: dict[str, set[str]] = {}
+        #: Series by tool.
+        self.tools: dict[str, ToolSeries] = {}
         self._models: dict[str | None, ModelSeries] = {}
         #: All models above the limit share one: each would keep its sums until a scrape.
         self._other_models: ModelSeries | None = None
-        self._payloads: dict[tuple[str, str | None, str | None, str], PayloadSeries] = {}
-        self._caps: dict[tuple[str, str], set[int]] = {}
+        self._payloads: dict[tuple[str, str | None, str], PayloadSeries] = {}
+        self.caps: dict[tuple[str, str], set[int]] = base.caps if base else {}
         #: By strategy, of remedies that are off and on.
         self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
 
     def series(self, metric: Metric, *names: str | None) -> Series:
-        """Return the series of a metric with these label values; None or an empty value means an absent label."""
+        """Return the series of a metric with these values of its own labels; None is absent."""
         series = self._series[metric.name].get(names)
         if series is not None:
             return series
@@ -79,7 +87,9 @@ class Metrics:
         with recording.held:
             bound = self._series[metric.name]
             if values not in bound:
-                found = [one for sink in self._sinks if (one := _bound(sink, metric, values, *self._own)) is not None]
+                labels, own = self._own
+                every = (*values, *own, *(self._run if metric.is_of_run else ()))
+                found = [one for sink in self._sinks if (one := _bound(sink, metric, every, labels)) is not None]
                 bound[values] = found[0] if len(found) == 1 else Fan(found)
             return bound[values]
 
@@ -96,7 +106,7 @@ class Metrics:
 
     def bound(self, values: Mapping[str, str], *metrics: Metric) -> list[Series]:
         """Return the series of several metrics with these values of their labels. Counters begin at 0."""
-        found = [self.series(metric, *(values.get(label, "") for label in metric.labels)) for metric in metrics]
+        found = [self.series(metric, *(values.get(label, "") for label in metric.own_labels)) for metric in metrics]
         for metric, series in zip(metrics, found, strict=True):
             if metric.kind == COUNTER:
                 series.record(0)
@@ -104,7 +114,7 @@ class Metrics:
 
     def limit(self, label: str, name: str | None) -> str:
         """Apply the limit of a label to a name; an empty value means that the label is absent."""
-        known = self._known.get(label)
+        known = self.known.get(label)
         if not name or known is None or name in known or name == semconv.OTHER:
             return name or ""
         name = clean(name)
@@ -121,7 +131,7 @@ class Metrics:
         known.add(name)
         return name
 
-    def tool(self, name: str, agent: str | None, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
+    def tool(self, name: str, also_timed_by: tuple[str, ...] = ()) -> ToolSeries:
         """Return the series of a tool; without a duration if one of ``also_timed_by`` emits it.
 
         The tool that reads on in stored results is none of the program: its series records nothing.
@@ -129,10 +139,13 @@ class Metrics:
         if name == semconv.GET_TOOL_RESULT:
             return OWN_TOOL
         with recording.held:
-            key = (self.limit(semconv.GEN_AI_TOOL_NAME, name), self.limit(semconv.AGENT_NAME, agent))
-            if key not in self.tools:
-                self.tools[key] = ToolSeries(self, *key, timed=not any(map(is_active, also_timed_by)))
-            return self.tools[key]
+            tool = self.limit(semconv.GEN_AI_TOOL_NAME, name)
+            if tool not in self.tools and len(self.all_tools) >= MOST_TOOLS:
+                tool = semconv.OTHER
+            if tool not in self.tools:
+                self.all_tools.add((tool, *self._run))
+                self.tools[tool] = ToolSeries(self, tool, timed=not any(map(is_active, also_timed_by)))
+            return self.tools[tool]
 
     def model(self, model: str | None) -> ModelSeries:
         """Return the series of a model, by its name in requests."""
@@ -145,14 +158,14 @@ class Metrics:
                 found = self._models[model] = ModelSeries(self, name)
         return found
 
-    def payload(self, runtime: str, workflow: str | None, activity: str | None, direction: str) -> PayloadSeries:
+    def payload(self, runtime: str, activity: str | None, direction: str) -> PayloadSeries:
         """Return the series of a boundary, by the names that adapters report."""
-        key = (runtime, workflow, activity, direction)
+        key = (runtime, activity, direction)
         found = self._payloads.get(key)
         if found is None:
-            labels = semconv.PAYLOAD_SIZE.labels
+            labels = semconv.PAYLOAD_SIZE.own_labels
             values = dict(zip(labels, map(self.limit, labels, key), strict=True))
-            caps = self._caps.setdefault((values[semconv.RUNTIME], direction), set())
+            caps = self.caps.setdefault((values[semconv.RUNTIME], direction), set())
             found = PayloadSeries(self, caps, values)
             if semconv.OTHER not in values.values():
                 self._payloads[key] = found
@@ -194,13 +207,13 @@ class Metrics:
             for operation, result in semconv.CLAIM_CHECK_CASES:
                 self.record(semconv.CLAIM_CHECK_OPERATIONS, 0, operation, result)
 
-    def defined(self, tool: str, agent: str | None, fingerprint: str) -> None:
-        """Show a definition of a tool; of too many of a tool and agent only the first are shown."""
-        key = (self.limit(semconv.GEN_AI_TOOL_NAME, tool), self.limit(semconv.AGENT_NAME, agent))
-        shown = self._defined.setdefault(key, set())
+    def defined(self, tool: str, fingerprint: str) -> None:
+        """Show a definition of a tool; of too many of a tool only the first are shown."""
+        tool = self.limit(semconv.GEN_AI_TOOL_NAME, tool)
+        shown = self._defined.setdefault(tool, set())
         if fingerprint in shown or len(shown) < _MOST_DEFINITIONS:
             shown.add(fingerprint)
-            self.record(semconv.DEFINITION_INFO, 1, *key, fingerprint)
+            self.record(semconv.DEFINITION_INFO, 1, tool, fingerprint)
 
     def offered(self, requests: int, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
         """Count requests with these tools: ``sizes`` in bytes of one request, ``tokens`` of all requests."""
@@ -210,16 +223,15 @@ class Metrics:
                 self.series(semconv.DEFINITION_SENT, tool).add(requests * definition_bytes)
                 self.series(semconv.DEFINITION_TOKENS, tool).add(count)
 
-    def dropped(self, agent: str | None, dropped_bytes: int, turns: int, tasks: int) -> None:
+    def dropped(self, dropped_bytes: int, turns: int, tasks: int) -> None:
         """Count the earlier messages that a window left out of a request."""
-        self.record(semconv.HISTORY_DROPPED, dropped_bytes, agent)
-        self.record(semconv.TURNS_DROPPED, turns, agent)
+        self.record(semconv.HISTORY_DROPPED, dropped_bytes)
+        self.record(semconv.TURNS_DROPPED, turns)
         if tasks:
-            self.record(semconv.TASKS_DROPPED, tasks, agent)
+            self.record(semconv.TASKS_DROPPED, tasks)
 
     def analysed(
         self,
-        workflow: str | None,
         components: Mapping[str, int],
         tools: Mapping[str, int],
         unattributed_bytes: int,
@@ -227,39 +239,36 @@ class Metrics:
     ) -> None:
         """Record the breakdown of a payload, in bytes."""
         for path, path_bytes in components.items():
-            self.record(semconv.PAYLOAD_COMPONENT, path_bytes, workflow, path)
+            self.record(semconv.PAYLOAD_COMPONENT, path_bytes, path)
         for tool, tool_bytes in tools.items():
-            self.record(semconv.PAYLOAD_BY_TOOL, tool_bytes, workflow, tool)
-        self.record(semconv.PAYLOAD_BY_TOOL, unattributed_bytes, workflow, semconv.OTHER)
-        self.record(semconv.PAYLOAD_DUPLICATE, duplicate_bytes, workflow)
+            self.record(semconv.PAYLOAD_BY_TOOL, tool_bytes, tool)
+        self.record(semconv.PAYLOAD_BY_TOOL, unattributed_bytes, semconv.OTHER)
+        self.record(semconv.PAYLOAD_DUPLICATE, duplicate_bytes)
 
-    def execution(
-        self, workflow: str | None, agent: str | None, tool_calls: int, result_bytes: int, payload_bytes: int
-    ) -> None:
+    def execution(self, tool_calls: int, result_bytes: int, payload_bytes: int) -> None:
         """Record the totals of a finished execution."""
-        self.record(semconv.EXECUTION_TOOL_CALLS, tool_calls, workflow, agent)
-        self.record(semconv.EXECUTION_RESULT_SIZE, result_bytes, workflow, agent)
+        self.record(semconv.EXECUTION_TOOL_CALLS, tool_calls)
+        self.record(semconv.EXECUTION_RESULT_SIZE, result_bytes)
         if payload_bytes:
-            self.record(semconv.EXECUTION_PAYLOAD_SIZE, payload_bytes, workflow, agent)
+            self.record(semconv.EXECUTION_PAYLOAD_SIZE, payload_bytes)
 
-    def spent(
-        self, execution_id: str, workflow: str | None, agent: str | None, totals: _Totals, exemplar: Exemplar | None
-    ) -> None:
+    def spent(self, execution_id: str, totals: _Totals, exemplar: Exemplar | None) -> None:
         """Record the model requests of a finished execution, their tokens and their price."""
         tokens = totals.tokens
         if tokens is None:
             return
         count = tokens.input + tokens.output
-        self.record(semconv.EXECUTION_MODEL_REQUESTS, tokens.requests, workflow, agent)
-        self.record(semconv.EXECUTION_MODEL_RETRIES, totals.model_retries, workflow, agent)
-        self.record(semconv.EXECUTION_TOKENS, count, workflow, agent, exemplar=exemplar)
-        self.record(semconv.EXECUTION_CACHED, tokens.cached, workflow, agent)
+        self.record(semconv.EXECUTION_MODEL_REQUESTS, tokens.requests)
+        self.record(semconv.EXECUTION_MODEL_RETRIES, totals.model_retries)
+        self.record(semconv.EXECUTION_TOKENS, count, exemplar=exemplar)
+        self.record(semconv.EXECUTION_CACHED, tokens.cached)
         trace = "" if exemplar is None else exemplar.labels["trace_id"]
-        row = Costly(execution_id, trace, workflow or "", agent or "", None, count, tokens.requests)
+        agent, workflow = self._run
+        row = Costly(execution_id, trace, workflow, agent, None, count, tokens.requests)
         costliest.add(row)
 
         def paid(cost: float) -> None:
-            self.record(semconv.EXECUTION_PRICE, cost, workflow, agent, exemplar=exemplar)
+            self.record(semconv.EXECUTION_PRICE, cost, exemplar=exemplar)
             costliest.add(row._replace(dollars=cost), row)
 
         tokens.when_priced(paid)
@@ -277,15 +286,13 @@ class Metrics:
         return count
 
 
-def _bound(
-    sink: Sink, metric: Metric, values: tuple[str, ...], labels: tuple[str, ...], own: tuple[str, ...]
-) -> Series | None:
+def _bound(sink: Sink, metric: Metric, values: tuple[str, ...], labels: tuple[str, ...]) -> Series | None:
     """Bind a metric on one sink.
 
     Return None with a warning when the sink fails (a read-only multiprocess folder), so that other sinks still record.
     """
     try:
-        return sink.series(labelled(metric, labels), (*values, *own))
+        return sink.series(labelled(metric, labels), values)
     except errors.ours(Exception) as error:
         errors.warn_once(
             f"sink {type(sink).__name__}",
@@ -295,8 +302,9 @@ def _bound(
 
 
 def labelled(metric: Metric, labels: tuple[str, ...]) -> Metric:
-    """Return a metric that has the program's labels as well."""
-    return metric._replace(labels=(*metric.labels, *labels)) if labels else metric
+    """Return a metric that has the program's labels as well, before the labels of the run."""
+    of_run = metric.labels[len(metric.own_labels) :]
+    return metric._replace(labels=(*metric.own_labels, *labels, *of_run)) if labels else metric
 
 
 def is_active(source: str) -> bool:
@@ -315,9 +323,9 @@ usual_before: dict[str, int] = {}
 
 
 class ToolSeries:
-    """The series of one tool and agent that most calls record on."""
+    """The series of one tool that most calls record on."""
 
-    def __init__(self, metrics: Metrics, tool: str, agent: str, *, timed: bool) -> None:
+    def __init__(self, metrics: Metrics, tool: str, *, timed: bool) -> None:
         self._metrics = metrics
         self.size, self.args_size, self.large, self.repeats, self.shape_changes, self.invalid_arguments = metrics.bound(
             {semconv.GEN_AI_TOOL_NAME: tool, semconv.THRESHOLD: semconv.WARN, semconv.BY: semconv.ARGUMENTS},
@@ -325,8 +333,7 @@ class ToolSeries:
             *(semconv.TOOL_REPEATS, semconv.SHAPE_CHANGES, semconv.INVALID_ARGUMENTS),
         )
         self.tool = tool
-        self._agent = agent
-        self.duration = metrics.series(semconv.TOOL_DURATION, tool, agent, "") if timed else None
+        self.duration = metrics.series(semconv.TOOL_DURATION, tool, "") if timed else None
         self.large_bytes = metrics.large_result_bytes
         #: Until this time (seconds of `time.perf_counter`), a result up to this size is neither the largest nor grown.
         self.until = 0.0
@@ -384,7 +391,7 @@ class ToolSeries:
         """Return the duration series of calls that failed with this error type, None when it is not recorded."""
         if self.duration is None:
             return None
-        return self._metrics.series(semconv.TOOL_DURATION, self.tool, self._agent, error_type)
+        return self._metrics.series(semconv.TOOL_DURATION, self.tool, error_type)
 
 
 class _Unrecorded:
@@ -452,7 +459,7 @@ def log_large_result(
 
 
 class PayloadSeries:
-    """All series of one boundary: a runtime, a workflow, an activity and a direction.
+    """All series of one boundary: a runtime, an activity and a direction.
 
     ``caps`` has the caps of all payloads of the runtime in this direction. The gauge has the smallest: a step's result
     and a workflow's may have different ones.

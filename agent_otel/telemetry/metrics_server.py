@@ -267,7 +267,10 @@ class _Exposed(Collector):
     def collect(self) -> Iterator[Family]:
         """Yield the metric with its samples."""
         family = self._family()
-        for values, cell in self._cells.settled():
+        ends_with_run = self._cells.metric.labels[-1:] == (semconv.WORKFLOW_NAME,)
+        for every, cell in self._cells.settled():
+            # A series that no named run moves is exposed without the labels of the run.
+            values = every[:-2] if ends_with_run and not any(every[-2:]) else every
             if isinstance(cell, HistogramCell):
                 counts, total, exemplars = cell.copied()
                 bounds = map(_text_of, (*cell.bounds, float("inf")))
@@ -276,7 +279,7 @@ class _Exposed(Collector):
                     family.add_metric(values, list(zip(bounds, accumulate(counts), marks, strict=True)), total)
             elif isinstance(cell, CounterCell):
                 # In clients before 0.22, only a sample of a counter takes an exemplar.
-                labels = dict(zip(family._labelnames, values, strict=True))  # noqa: SLF001
+                labels = dict(zip(family._labelnames, values))  # noqa: B905, SLF001 - as the client does
                 family.add_sample(f"{family.name}_total", labels, cell.value, exemplar=_given(cell.exemplar))
             else:
                 family.add_metric(values, cell.value)

@@ -28,7 +28,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.version import __version__
 from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import providers
-from agent_otel.telemetry.metrics import Labels, Metrics, costliest, labelled, usual_before
+from agent_otel.telemetry.metrics import MOST_SETS, Labels, Metrics, costliest, labelled, usual_before
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -82,23 +82,54 @@ _attempts = _Attempts()
 
 
 class Telemetry:
-    """The tracer, the metrics and the settings of this process."""
+    """The tracer, the metrics and the settings of this process, for the runs of one agent and workflow.
 
-    def __init__(
-        self, chosen: Settings, tracer: Tracer | None, sinks: list[Sink], values: tuple[str, ...] | None = None
+    ``values`` are those of the program's labels. ``base`` is the telemetry of what no run moves.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the differences between runs
+        self,
+        chosen: Settings,
+        tracer: Tracer | None,
+        sinks: list[Sink],
+        values: tuple[str, ...] | None = None,
+        base: Telemetry | None = None,
+        run: tuple[str, str] = ("", ""),
     ) -> None:
         #: The labels of the program; None without any, and where the values are given.
         self.labels = Labels(chosen.labels) if chosen.labels and values is None else None
         names, fixed = _fixed(chosen.labels)
         values = fixed if values is None else values
-        self.label_attributes = {name: value for name, value in zip(names, values, strict=True) if value}
+        self.agent, self.workflow = run
+        named = (*zip(names, values, strict=True), (semconv.AGENT_NAME, run[0]), (semconv.WORKFLOW_NAME, run[1]))
+        self.label_attributes = {name: value for name, value in named if value}
         self.sinks = sinks
-        self.metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies, names, values)
+        limits: Metrics | None = None if base is None else base.metrics
+        self.metrics: Metrics = Metrics(sinks, chosen.large_result_bytes, chosen.remedies, names, values, limits, run)
         self._by_values: dict[tuple[str, ...], Telemetry] = {}
+        self._values = values
+        #: By agent and workflow.
+        self.by_run: dict[tuple[str, str], Telemetry] = {run: self} if base is None else base.by_run
         self.settings = chosen
         self.tracer = tracer
         self.captures = chosen.capture_content
-        self.args_key = _args_key(chosen)
+        self.args_key: bytes = _args_key(chosen) if base is None else base.args_key
+
+    def of(self, run: tuple[str, str]) -> Telemetry:
+        """Return the telemetry of the runs of an agent and a workflow; beyond their limits that of ``_other``."""
+        found = self.by_run.get(run)
+        if found is not None:
+            return found
+        base = self.by_run["", ""]
+        agent, workflow = map(base.metrics.limit, (semconv.AGENT_NAME, semconv.WORKFLOW_NAME), run)
+        if len(self.by_run) > MOST_SETS and (agent, workflow) not in self.by_run:
+            agent, workflow = agent and semconv.OTHER, workflow and semconv.OTHER
+        found = self.by_run.get((agent, workflow))
+        if found is None:
+            found = Telemetry(self.settings, self.tracer, self.sinks, self._values, base, (agent, workflow))
+            found.metrics.announce(self.settings.limits)
+            found = self.by_run.setdefault((agent, workflow), found)
+        return found
 
     def labelled(self) -> Telemetry:
         """Return the telemetry whose metrics and spans have the program's labels of this context."""
@@ -126,8 +157,15 @@ def _args_key(chosen: Settings) -> bytes:
     return hmac.digest(secret.encode("utf-8", "surrogateescape"), semconv.ARGS_HASH.encode(), "sha256")
 
 
-def telemetry() -> Telemetry:
-    """Return the telemetry of this process; the first call resolves providers, sinks and the endpoint.
+def of_run(agent: str | None, workflow: str | None) -> tuple[str, str]:
+    """Return the agent and the workflow of the run in this context; `agent_otel.core.tool_visit` replaces this."""
+    return agent or "", workflow or ""
+
+
+def telemetry(agent: str | None = None, workflow: str | None = None) -> Telemetry:
+    """Return the telemetry of the run in this context; the first call resolves providers, sinks and the endpoint.
+
+    The given names are those of a call, a request or a payload; the run's own ones come first.
 
     Raises:
         UnavailableError: this has failed, and is not to be tried again yet.
@@ -135,7 +173,9 @@ def telemetry() -> Telemetry:
     out = resolved
     if out is None:
         out = _first()
-    return out if out.labels is None else out.labelled()
+    if out.labels is not None:
+        out = out.labelled()
+    return out.of(of_run(agent, workflow))
 
 
 def _first() -> Telemetry:
@@ -235,7 +275,8 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
 
         def described() -> dict[str, object]:
             names = {"integrations": integrations(), "spans": spans, "metrics": where}
-            usual = {tool: series.usual for (tool, _), series in list(made.metrics.tools.items()) if series.usual}
+            series = [one for of in list(made.by_run.values()) for one in list(of.metrics.tools.items())]
+            usual = {tool: one.usual for tool, one in series if one.usual}
             return {**names, "warnings": errors.warnings(), "costliest": costliest.rows(), "usual_bytes": usual}
 
         usual_before.update(_usual_before(chosen.status_file) or {})

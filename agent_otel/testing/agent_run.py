@@ -197,9 +197,11 @@ class AgentRun:
         """Bytes of the payloads in their order, by runtime, workflow, activity and direction."""
         found: dict[tuple[str, str, str, str], list[int]] = {}
         for reading in [*self._sink.of(semconv.PAYLOAD_SIZE), *self._sink.of(semconv.HISTORY_SIZE)]:
+            labels = dict(zip(reading.metric.labels, reading.labels, strict=True))
             # A history has no activity and no direction among its labels.
-            runtime, workflow, activity, direction = (*reading.labels, "", semconv.HISTORY)[:4]
-            found.setdefault((runtime, workflow, activity, direction), []).append(int(reading.value))
+            boundary = labels.get(semconv.ACTIVITY, ""), labels.get(semconv.DIRECTION, semconv.HISTORY)
+            key = labels[semconv.RUNTIME], labels[semconv.WORKFLOW_NAME], *boundary
+            found.setdefault(key, []).append(int(reading.value))
         return found
 
     def assert_no_cuts(self, tool: str | None = None) -> None:

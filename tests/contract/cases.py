@@ -24,7 +24,7 @@ WIRE = -1
 class Record:
     """What is expected of one tool call: sizes in bytes, None where there must be no such attribute.
 
-    ``agent`` is another agent than that of the class, empty for none.
+    ``agent`` is another agent than that of the run, empty for none.
     """
 
     tool: str

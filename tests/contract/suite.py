@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
+from agent_otel import semconv
 from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.semconv.types import GAUGE
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script
 from tests.contract.cases import BROKEN, CANCELLED, KEY, WIRE, Case, Cut, Json, Record, failed, looked_up
@@ -62,6 +64,8 @@ class Contract:
     integrations: ClassVar[dict[str, list[str]]]
     #: The agent's name on the records of its own tools.
     agent_name: ClassVar[str | None] = None
+    #: The workflow's name, where the program gives one; else it is the agent's.
+    workflow_name: ClassVar[str | None] = None
     #: Attributes that every record's span has besides.
     attributes: ClassVar[Json] = {}
     span: ClassVar[str] = "execute_tool {tool}"
@@ -222,6 +226,16 @@ class Contract:
         counted = len(self.cases()[case_name].records) + self.waiting.get(case_name, 0)
         calls = counted if self.has_runs or self.imports_us else 0
         assert (sum(m["count"] for m in found), sum(m["sum"] for m in found)) == (int(calls > 0), calls)
+
+    def test_a_run_has_one_agent_and_one_workflow(self, runs: Runs, case_name: str) -> None:
+        """All of its series and spans have the same two names."""
+        found = runs.on["cases"][case_name]
+        moved = [m["attributes"] for m in found["metrics"] if m["sum"] and _of_run(m["name"])]
+        spans = [span["attributes"] for span in found["spans"] if span["scope"] == "agent_otel"]
+        names = {(each.get("gen_ai.agent.name"), each.get("gen_ai.workflow.name")) for each in (*moved, *spans)}
+        assert len(names) <= 1
+        if self.agent_name and self.has_runs and case_name not in self.run_spans:
+            assert names == {(self.agent_name, self.workflow_name or self.agent_name)}
 
     def test_a_run_is_one_trace(self, runs: Runs, case_name: str) -> None:
         spans, root = runs.on["cases"][case_name]["spans"], self.root(case_name)
@@ -443,8 +457,14 @@ def _read(attributes: Json) -> Record:
         attributes.get("error.type"),
         (layer, attributes["tool.result.truncation.reason"]) if layer else None,
         attributes["tool.args.bytes"],
-        attributes.get("gen_ai.agent.name"),
+        attributes.get("agent_otel.sub_agent", attributes.get("gen_ai.agent.name")),
     )
+
+
+def _of_run(name: str) -> bool:
+    """Return true for a metric that a run moves, and that does not keep its value after it."""
+    metric = semconv.METRICS.get(name)
+    return metric is not None and metric.is_of_run and metric.kind != GAUGE
 
 
 def _sums(metrics: list[Json], name: str) -> Counter[str]:

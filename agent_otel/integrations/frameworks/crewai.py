@@ -13,7 +13,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.object_kinds import fields, identity, is_dict, is_empty, is_named, is_text, text
+from agent_otel._internal.object_kinds import fields, identity, is_dict, is_empty, is_named, is_text, listed, text
 from agent_otel.core import execution_context, handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
@@ -182,7 +182,9 @@ def crew_run(invocation: Invocation) -> AgentRun | None:
     """Read a run of a crew; one that streams calls the same function again in a thread or task."""
     crew = invocation.instance
     name = text(getattr(crew, "name", None))
-    return None if getattr(crew, "stream", False) is True else AgentRun(None if name == _UNNAMED else name)
+    first = next(iter(listed(fields(crew).get("agents"))), None)
+    name = text(getattr(first, "role", None)) if name == _UNNAMED else name
+    return None if getattr(crew, "stream", False) is True else AgentRun(name)
 
 
 agent_run = RunReader(run_named("role"))

@@ -137,7 +137,6 @@ class TestLangGraphOldest(TestLangGraph):
 
     environment = "langchain-oldest"
     integrations: ClassVar = {**TestLangGraph.integrations, **TestLangChainOlder.integrations}
-    agent_name = None
     origin = None
     own: ClassVar = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
 

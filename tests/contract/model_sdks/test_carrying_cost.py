@@ -110,7 +110,7 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
         "gen_ai_request_model": "gpt-4o",
         "part": "tool_results",
     }
-    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": ""}
+    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": "answer"}
     assert found["agent_otel_execution_tokens_sum"] == [[labels, read + written]]
     assert found["agent_otel_execution_cost_sum"] == [[labels, pytest.approx(total_price, abs=1e-9)]]
     (row,) = found["costliest"]

@@ -116,7 +116,7 @@ def test_a_request_shows_its_tools_and_what_changed(environment: Callable[[str],
     assert run["agent_otel.execution.model_requests"] == 7
     assert run["agent_otel.execution.model_retries"] == 1
     assert run["agent_otel.execution.tool_calls"] == 2
-    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": ""}
+    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": "answer"}
     assert found["agent_otel_execution_model_requests_sum"] == [[labels, 7]]
     assert found["agent_otel_execution_model_retries_sum"] == [[labels, 1]]
     assert found["agent_otel_execution_cached_tokens_sum"] == [[labels, 0]]

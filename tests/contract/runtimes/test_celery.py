@@ -242,7 +242,8 @@ def test_a_task_in_a_forked_process_is_measured_there(
     script.write_text(PREFORK)
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"}
     done = environment("celery").run(script, str(tmp_path), env=env, check=True)
-    labels = 'direction="{}",gen_ai_workflow_name="produce",workflow_activity="produce",workflow_runtime="celery"'
+    labels = 'direction="{}",gen_ai_agent_name="produce",gen_ai_workflow_name="produce"'
+    labels += ',workflow_activity="produce",workflow_runtime="celery"'
     sums = dict(
         line.rsplit(" ", 1)
         for line in done.stdout.splitlines()

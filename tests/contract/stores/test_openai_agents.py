@@ -133,7 +133,7 @@ database.execute("INSERT INTO agent_messages (session_id, message_data) VALUES (
 database.commit()
 agent = Agent("clerk", model=OpenAIChatCompletionsModel("scripted", client))
 asyncio.run(Runner.run(agent, "hello", session=session))
-labels = {"workflow_runtime": "openai-agents", "gen_ai_workflow_name": "clerk"}
+labels = {"workflow_runtime": "openai-agents", "gen_ai_agent_name": "clerk", "gen_ai_workflow_name": "clerk"}
 print(REGISTRY.get_sample_value("agent_otel_workflow_history_size_bytes_sum", labels))
 """
 
@@ -171,7 +171,7 @@ async def main():
     await Runner.run(agent, "again", session=session)
     return stored
 
-labels = {"workflow_runtime": "openai-agents", "gen_ai_workflow_name": "clerk"}
+labels = {"workflow_runtime": "openai-agents", "gen_ai_agent_name": "clerk", "gen_ai_workflow_name": "clerk"}
 stored = asyncio.run(main())
 counted = REGISTRY.get_sample_value("agent_otel_workflow_history_size_bytes_sum", labels)
 print(counted == stored, dict(errors.errors))

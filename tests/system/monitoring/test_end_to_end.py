@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 JOB = "durable-agent"
-_ON_WORKFLOW = {"workflow_runtime": "langgraph", "gen_ai_workflow_name": "DurableAgent"}
+_ON_WORKFLOW = {
+    "workflow_runtime": "langgraph",
+    "gen_ai_agent_name": "DurableAgent",
+    "gen_ai_workflow_name": "DurableAgent",
+}
 _WORKFLOW = "workflow DurableAgent on langgraph in job durable-agent"
 _PAYLOAD_PAGE = "https://grafana.example.org/d/agent-otel-payload?var-job=durable-agent&var-workflow=DurableAgent"
 

@@ -74,6 +74,7 @@ def test_a_run_whose_ends_are_reported_is_one_trace(environment: Callable[[str],
     assert (root["name"], root["parent"]) == ("invoke_workflow review", None)
     assert root["attributes"] == {
         "gen_ai.operation.name": "invoke_workflow",
+        "gen_ai.agent.name": "review",
         "gen_ai.workflow.name": "review",
         "workflow.execution.id": "run-1",
     }

@@ -77,6 +77,7 @@ def test_a_payload_is_held_against_its_cap(told: Callable[..., Json]) -> None:
     assert first["name"] == "workflow_payload a"
     assert first["attributes"] == {
         "workflow.runtime": "mine",
+        "gen_ai.agent.name": "w",
         "gen_ai.workflow.name": "w",
         "workflow.activity": "a",
         "workflow.payload.bytes": 799,

@@ -64,14 +64,19 @@ def test_a_nested_agent_belongs_to_the_outermost_run() -> None:
 def test_an_execution_that_the_program_names_comes_first() -> None:
     with _run("thread-1"), agent_otel.execution("mine"):
         assert (current_run(), resolve("thread-1", None), owner_here()) == (None, "mine", "mine")
-    with agent_otel.execution("mine"):
-        assert run_visit.begin(_READER, AgentRun("clerk")) is None
+    with agent_otel.execution("mine", workflow="audit"), _run("thread-1"):
+        assert (current_run(), resolve("thread-1", None), owner_here()) == (None, "mine", "mine")
+        assert execution_context.names("helper") == ("clerk", "audit")
+    with agent_otel.execution("mine", agent="boss"), _run("thread-1"):
+        assert execution_context.names() == ("boss", "boss")
 
 
 def test_a_durable_runtime_s_run_comes_before_the_agent_s() -> None:
-    token = execution_context.runtime.set(Carrier("workflow-1"))
+    token = execution_context.runtime.set(Carrier("workflow-1", workflow="audit"))
     try:
-        assert run_visit.begin(_READER, AgentRun("clerk")) is None
+        assert execution_context.names() == ("audit", "audit")
+        with _run("thread-1"):
+            assert (current_run(), owner_here(), execution_context.names()) == (None, "workflow-1", ("clerk", "audit"))
     finally:
         execution_context.runtime.reset(token)
 

@@ -97,12 +97,13 @@ def test_span_attributes_before_the_handler_runs(out: Telemetry) -> None:
     state = ExecutionState()
     state.carries = (1_500_000, 2_097_152, 3)
 
-    assert start_attributes(made(out, args_bytes=9, followup="paginated", agent="clerk", state=state)) == {
+    assert start_attributes(made(out.of(("clerk", "audit")), args_bytes=9, followup="paginated", state=state)) == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "search",
         "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": "call_1",
         "gen_ai.agent.name": "clerk",
+        "gen_ai.workflow.name": "audit",
         "gen_ai.conversation.id": "run",
         "tool.name": "search",
         "tool.args_hash": "5f2b8c1d9e0a",

@@ -38,7 +38,8 @@ context.detach(token)
 value = prometheus_client.REGISTRY.get_sample_value
 def size(**labels):
     return value("agent_otel_tool_result_size_bytes_sum", {"gen_ai_tool_name": "search", "team": "search", **labels})
-sums = [size(tenant=tenant) for tenant in ("", "acme", "baggage-gmbh")]
+review = {"gen_ai_agent_name": "review", "gen_ai_workflow_name": "review"}
+sums = [size(tenant=""), size(tenant="acme", **review), *map(lambda it: size(tenant=it), ("acme", "baggage-gmbh"))]
 spans = [[s.name, s.attributes.get("team"), s.attributes.get("tenant")] for s in exporter.get_finished_spans()]
 text = prometheus_client.generate_latest().decode()
 lines = [line for line in text.splitlines() if line.startswith(("agent_otel", "gen_ai")) and "_created" not in line]
@@ -54,7 +55,7 @@ def test_values_come_from_the_setting_the_execution_and_the_baggage(environment:
     child = environment("bare").run(CALL + _PROGRAM, env=env)
     assert ("", 0) == (child.stderr, child.returncode)
     sums, spans, are_labelled, has_other, has_payload, calls = json.loads(child.stdout)
-    assert [10, 50, 40] == sums
+    assert [10, 20, 30, 40] == sums
     tool = "execute_tool search"
     assert [tool, "search", None] == spans[0]
     assert [tool, "search", "acme"] in spans

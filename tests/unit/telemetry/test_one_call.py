@@ -83,9 +83,9 @@ print(wire.scrape(port), end="\\0")
 print(wire.scrape(port, wire.OPENMETRICS), end="")
 """
 )
-_SEARCH = {"gen_ai_tool_name": "search"}
-_BROKEN = {"gen_ai_tool_name": "broken"}
 _RUN = {"gen_ai_workflow_name": "review", "gen_ai_agent_name": "planner"}
+_SEARCH = {"gen_ai_tool_name": "search", **_RUN}
+_BROKEN = {"gen_ai_tool_name": "broken", **_RUN}
 _EXPECTED = {
     key("agent_otel_tool_result_size_bytes_count", **_SEARCH): 3,
     key("agent_otel_tool_result_size_bytes_sum", **_SEARCH): 300 + 20_000 + 1,
@@ -112,10 +112,8 @@ _EXPECTED = {
     key("agent_otel_tool_invalid_arguments_total", **_SEARCH): 0,
     key("agent_otel_tool_repeats_total", **_SEARCH, by="arguments"): 1,
     key("agent_otel_tool_repeats_total", **_BROKEN, by="arguments"): 0,
-    key("gen_ai_execute_tool_duration_seconds_count", **_SEARCH, gen_ai_agent_name="planner"): 3,
-    key(
-        "gen_ai_execute_tool_duration_seconds_count", **_BROKEN, gen_ai_agent_name="planner", error_type="ValueError"
-    ): 1,
+    key("gen_ai_execute_tool_duration_seconds_count", **_SEARCH): 3,
+    key("gen_ai_execute_tool_duration_seconds_count", **_BROKEN, error_type="ValueError"): 1,
     key("agent_otel_execution_tool_calls_count", **_RUN): 1,
     key("agent_otel_execution_tool_calls_sum", **_RUN): 4,
     key("agent_otel_execution_result_size_bytes_sum", **_RUN): 20_301,

@@ -9,18 +9,18 @@ from agent_otel.telemetry.metrics import Metrics
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 
 RUNTIME = {"workflow_runtime": "temporal"}
-WORKFLOW = {**RUNTIME, "gen_ai_workflow_name": "audit"}
+WORKFLOW = {**RUNTIME, "gen_ai_agent_name": "clerk", "gen_ai_workflow_name": "audit"}
 
 
 def test_sizes_and_utilization_by_direction_and_cap() -> None:
     registry = CollectorRegistry()
-    metrics = Metrics([PrometheusSink(registry)], 10_000)
-    state = metrics.payload("temporal", "audit", "read", "state")
+    metrics = Metrics([PrometheusSink(registry)], 10_000, run=("clerk", "audit"))
+    state = metrics.payload("temporal", "read", "state")
     # Utilization: below the near ratio, at it, at the cap, and above the cap. The last payload has no cap.
     for payload_bytes, cap_bytes in ((79, 100), (80, 100), (100, 100), (101, 100), (7, None)):
         state.payload(payload_bytes, cap_bytes, 0.8, None)
-    metrics.payload("temporal", "audit", "write", "state").payload(10, 40, 0.8, None)
-    metrics.payload("temporal", "audit", "", semconv.HISTORY).payload(5_000, None, 0.8, None)
+    metrics.payload("temporal", "write", "state").payload(10, 40, 0.8, None)
+    metrics.payload("temporal", "", semconv.HISTORY).payload(5_000, None, 0.8, None)
 
     def sample(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(f"agent_otel_workflow_{name}", labels)
