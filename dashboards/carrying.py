@@ -10,7 +10,7 @@ from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Row
 from dashboards.links import to_alert
-from dashboards.panels import BYTES, BYTES_A_SECOND, COUNT, MONEY, SHARE, TOKENS, Line, events_of, graph_of
+from dashboards.panels import BYTES, BYTES_A_SECOND, COUNT, MONEY, SECONDS, SHARE, TOKENS, Line, events_of, graph_of
 from dashboards.queries import AGENT, RUN, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, mean, top
 from dashboards.tables import Column, table_of, traces_of
 
@@ -21,6 +21,7 @@ S = Scope({JOB: "job"})
 
 _CHANGE = (semconv.PART, semconv.CHANGE)
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
+_ERROR = prometheus_label(semconv.ERROR_TYPE)
 #: Parts of requests that belong to a tool.
 _OF_TOOLS = (f'{TOOL}!=""',)
 _NEAR = ((None, "green"), (0.8, "orange"), (1, "red"))
@@ -36,7 +37,7 @@ CONTEXT = Row(
             [Line(top(S.quantile(1, semconv.CONTEXT_UTILIZATION, by=(_MODEL,), over=WINDOW)), legend(_MODEL))],
             SHARE,
             steps=_NEAR,
-            span=8,
+            span=6,
         ),
         events_of(
             "Requests near or above the window",
@@ -49,7 +50,7 @@ CONTEXT = Row(
                     f"refused {legend(semconv.REASON)} {legend(_MODEL)}",
                 ),
             ],
-            span=8,
+            span=6,
             states=("near", "rejected"),
             links=(to_alert("AgentContextNearLimit"), to_alert("AgentRequestRejected")),
         ),
@@ -65,7 +66,20 @@ CONTEXT = Row(
                 )
             ],
             BYTES_A_SECOND,
-            span=8,
+            span=6,
+        ),
+        graph_of(
+            "Model requests, p95",
+            "Seconds that a model request takes, to the end of its stream, by model and kind of error. Empty: another "
+            "instrumentation in the process records the durations.",
+            [
+                Line(
+                    top(S.quantile(0.95, semconv.MODEL_DURATION, by=(_MODEL, _ERROR), over=WINDOW)),
+                    f"{legend(_MODEL)} {legend(_ERROR)}",
+                )
+            ],
+            SECONDS,
+            span=6,
         ),
     ),
 )

@@ -114,7 +114,10 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
         remedy_hooks.keeps_earlier_turns()
     if request is None:
         return None
-    visit = model_request.ModelVisit(reader, plain_request(request))
+    package = type(invocation.instance).__module__.partition(".")[0]
+    # Anthropic's SDK opens a span of its own from 2.9 on, unless the program switches that off.
+    is_traced = package == "anthropic" and getattr(invocation.instance, "_tracer", None) is not None
+    visit = model_request.ModelVisit(reader, plain_request(request), package, is_traced=is_traced)
     if switches.added_messages.get():
         switches.added_messages.set(0)
     return visit

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
+import time
 import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal import errors
-from agent_otel.core import model_tokens, refusals
+from opentelemetry.trace import INVALID_SPAN
+
+from agent_otel import semconv
+from agent_otel._internal import errors, failures
+from agent_otel.core import execution_context, model_tokens, refusals
 from agent_otel.core.answers import is_answer
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
 from agent_otel.core.execution_context import id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
-from agent_otel.core.threads import open_calls
+from agent_otel.core.threads import open_calls, parent_of
 from agent_otel.core.types import AskedCall, ModelRequest
-from agent_otel.core.usage import answered_by
+from agent_otel.core.usage import answered_by, finish_reasons
+from agent_otel.telemetry import foreign_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
@@ -30,6 +35,56 @@ if TYPE_CHECKING:
     from agent_otel.core.model_tokens import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
+    from agent_otel.telemetry.setup import Telemetry
+
+
+class _Chat:
+    """A model request until its response has ended, for its duration and its span."""
+
+    __slots__ = ("_attributes", "_out", "_parent", "_provider", "_run", "_start_ns", "_started", "reasons", "usage")
+
+    def __init__(  # noqa: PLR0913 - what is known of a request
+        self, out: Telemetry, request: ModelRequest, sent: SentRequest, provider: str, started: float, *, is_shown: bool
+    ) -> None:
+        self._out, self._provider, self._started = out, provider, started
+        self._run, self._parent = execution_context.current_run(), sent.span
+        self.reasons: tuple[str, ...] = ()
+        self.usage: Usage | None = None
+        self._attributes: dict[str, Any] | None = None
+        if is_shown:
+            self._start_ns = time.time_ns() - int((time.perf_counter() - started) * 1e9)
+            known = {
+                semconv.OPERATION_NAME: semconv.CHAT,
+                semconv.PROVIDER_NAME: provider,
+                semconv.REQUEST_MODEL: request.model,
+                semconv.AGENT_NAME: execution_context.agent_of(request.agent),
+            }
+            self._attributes = {**out.label_attributes, **{name: value for name, value in known.items() if value}}
+            execution_context.describe(self._attributes, "", request.execution, 0)
+
+    def end(self, sent: SentRequest, error: Any) -> None:
+        """Record the end of the response, or the error."""
+        error_type = None
+        if error is not None:
+            error_type = failures.error_type(error) if isinstance(error, BaseException) else semconv.OTHER
+        seconds, attributes, exemplar = time.perf_counter() - self._started, self._attributes, None
+        if attributes is not None:
+            read = self.usage
+            more = {
+                semconv.RESPONSE_MODEL: sent.answered_by,
+                semconv.FINISH_REASONS: self.reasons,
+                semconv.INPUT_TOKENS: read and read.input,
+                semconv.OUTPUT_TOKENS: read and read.output,
+                semconv.ERROR_TYPE: error_type,
+            }
+            attributes.update({name: value for name, value in more.items() if value})
+            parent = parent_of(self._run, self._parent)
+            span = spans.open_chat_span(self._out.tracer, attributes, self._start_ns, parent, error_type)
+            exemplar = spans.exemplar_of(span)
+            span.end()
+            if self._run is not None and self._run.root is None and parent is INVALID_SPAN:
+                self._run.root = span.get_span_context()
+        self._out.metrics.model(sent.model).took(self._provider, error_type, seconds, exemplar)
 
 
 class ModelVisit:
@@ -41,12 +96,31 @@ class ModelVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_above", "_answers", "_around", "_asks", "_backpressure", "_flows", "_myself", "_out"),
-        *("_passes", "_reader", "_request", "_sending", "_taken", "_usage", "pending", "seen", "sent", "usage_is_told"),
+        *("__weakref__", "_above", "_answers", "_around", "_asks", "_backpressure", "_flows", "_is_traced", "_myself"),
+        *(
+            "_out",
+            "_package",
+            "_passes",
+            "_reader",
+            "_request",
+            "_sending",
+            "_started",
+            "_taken",
+            "_usage",
+            "pending",
+            "seen",
+        ),
+        *("sent", "usage_is_told"),
     )
 
-    def __init__(self, reader: ModelReader, request: ModelRequest) -> None:
+    def __init__(
+        self, reader: ModelReader, request: ModelRequest, package: str = "", *, is_traced: bool = False
+    ) -> None:
         self._reader = reader
+        #: The package of the SDK, and whether it opens a span for the request itself.
+        self._package = package.removeprefix("langchain_")
+        self._is_traced = is_traced
+        self._started = time.perf_counter()
         self._request: ModelRequest | None = None
         #: The request that was recorded, for the calls that its response shows.
         self._taken: ModelRequest | None = None
@@ -178,14 +252,18 @@ class ModelVisit:
         """Keep the request that the layer is about to send; record the one before it, which was a failed attempt."""
         announced = self.lend(request)._replace(parts=_unread(request.parts))
         self._settle()
+        self._started = time.perf_counter()
         self._request, self.seen, self._flows, self._passes = announced, False, False, None
 
     @errors.guarded("model_request.response")
     def returned(self, value: Any) -> None:
         """Read a whole response: its tokens, and whether the model asks for a tool call."""
         self.item(value)
+        has_answer = self._asks is not None
         self._answered()
         self._tell_usage()
+        if has_answer:
+            self._end()
 
     def watched(self, value: Any) -> Any:
         """Read a response and return it; a stream goes on with this visit around its steps."""
@@ -216,6 +294,8 @@ class ModelVisit:
                 run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
         if self.sent is not None and reader.asks is not None and (asked := reader.asks(value)) is not None:
             self._asked(asked)
+        if self.sent is not None and self.sent.chat is not None:
+            self.sent.chat.reasons = finish_reasons(value) or self.sent.chat.reasons
         is_read = self._usage is not None or self._asks is not None
         if is_read and reader.ends is not None and reader.ends(value):
             self._answers -= 1
@@ -259,6 +339,8 @@ class ModelVisit:
         usage, self._usage = self._usage, None
         if usage is None or self.sent is None or self.usage_is_told:
             return
+        if self.sent.chat is not None:
+            self.sent.chat.usage = usage
         model_tokens.responded(self._out, self.sent, usage)
         self._is_told()
 
@@ -268,9 +350,17 @@ class ModelVisit:
         if self.sent is not None and not self.usage_is_told:
             model_tokens.unreported(self._out, self.sent)
             self._is_told()
+        self._end()
+
+    def _end(self, error: Any = None) -> None:
+        """Record the duration of the request and its span, once."""
+        if self.sent is not None and self.sent.chat is not None:
+            chat, self.sent.chat = self.sent.chat, None
+            chat.end(self.sent, error)
 
     def _is_told(self) -> None:
         """Keep this layer and those above it from recording the tokens again."""
+        self._end()
         visit: ModelVisit | None = self
         while visit is not None:
             visit.usage_is_told, visit = True, visit._above  # noqa: SLF001 - of this class
@@ -285,6 +375,8 @@ class ModelVisit:
                 self._settle()
             if isinstance(error, Exception):
                 self._failed(error)
+            elif error is not None:  # cancelled
+                self._end(error)
         except errors.ours(Exception):
             errors.report_error("model_request")
 
@@ -296,6 +388,7 @@ class ModelVisit:
             sending.set(self._sending)
 
     def _failed(self, error: Any) -> None:
+        self._end(error)
         if self.sent is not None and not self.usage_is_told:
             model_tokens.failed(self._out, self.sent, error)
 
@@ -330,6 +423,7 @@ class ModelVisit:
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
         sent, pending = take(self._out, request)
+        sent.chat = self._chat(request, sent)
         if self._reader.hosted is not None:
             self._taken = request._replace(parts=())
         if self._backpressure is not None:
@@ -340,6 +434,16 @@ class ModelVisit:
             visit.sent, visit.usage_is_told, visit._answers = sent, False, request.answers  # noqa: SLF001 - of this class
             visit._passes = None  # noqa: SLF001 - of this class
             visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
+
+    def _chat(self, request: ModelRequest, sent: SentRequest) -> _Chat:
+        """Begin the duration of a request, and its span where no other instrumentation has one."""
+        adapter, mode = self._reader.request.__module__.rpartition(".")[2], self._out.settings.spans
+        provider = semconv.PROVIDERS.get(self._package) or semconv.PROVIDERS.get(adapter, adapter)
+        is_shown = self._out.tracer is not None and mode != "enrich"
+        if is_shown and mode != "own":
+            has_other = any(map(foreign_spans.has_instrumentor, (self._package, adapter)))
+            is_shown = not (self._is_traced or has_other or foreign_spans.is_chat_span(sent.span))
+        return _Chat(self._out, request, sent, provider, self._started, is_shown=is_shown)
 
 
 def announced(request: ModelRequest) -> None:

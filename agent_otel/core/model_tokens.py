@@ -77,7 +77,7 @@ class SentRequest:
 
     __slots__ = (
         *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "known", "model", "removed"),
-        *("is_continued", "missed", "parts", "reservation", "run", "shares", "span", "tools"),
+        *("chat", "is_continued", "missed", "parts", "reservation", "run", "shares", "span", "tools"),
     )
 
     def __init__(
@@ -104,6 +104,8 @@ class SentRequest:
             self.missed, conversation.missed = conversation.missed, None
         self.run = None if run is None else run.totals
         self.span = trace.get_current_span()
+        #: Its span and its duration, until its response has ended.
+        self.chat: Any = None
         #: True for a request of an agent inside a tool.
         self.is_inside = running() is not None
         #: The tokens that backpressure has set aside for the request, where it is on.

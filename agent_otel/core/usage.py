@@ -83,6 +83,16 @@ def answered_by(response: Any) -> str | None:
     return text(name) or None
 
 
+def finish_reasons(response: Any) -> tuple[str, ...]:
+    """Return why the model stopped, as a response or an item of a stream says; nothing for one that does not."""
+    known = fields(response)
+    body = fields(given(known.get("response"), known.get("delta"), known.get("messageStop"), known))
+    answers = [fields(each) for each in listed(given(body.get("choices"), body.get("candidates"))) or (body,)]
+    names = ("finish_reason", "finishReason", "stop_reason", "stopReason", "done_reason")
+    found = [given(*(answer.get(name) for name in names)) for answer in answers]
+    return tuple(said for each in found if (said := text(given(fields(each).get("_value_"), each))))
+
+
 def _version(known: Mapping[str, Any]) -> Any:
     """Return the name in a response of Gemini, which later versions of its SDK hand on as unparsed text."""
     body = known.get("body")

@@ -35,7 +35,7 @@ _attribute = ATTRIBUTES.add
 # fmt: off
 _GENAI = "as the GenAI conventions say"
 OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always",
-    "`execute_tool`, `invoke_agent` or `invoke_workflow`")
+    "`execute_tool`, `chat`, `invoke_agent` or `invoke_workflow`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
 TOOL_DESCRIPTION: Final = _attribute("gen_ai.tool.description", "string",
     "when a model request or an MCP server has defined the tool", "the tool's description, its first 256 characters")
@@ -129,8 +129,19 @@ RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int
     "an estimate: characters ÷ 4, rounded up")
 
 _SENT = "on the span around a model request"
-REQUEST_MODEL: Final = _attribute("gen_ai.request.model", "string", "on metrics of model requests",
-    "the model's name in the request")
+REQUEST_MODEL: Final = _attribute("gen_ai.request.model", "string",
+    "on metrics of model requests and on the span `chat {model}`", "the model, as the request names it")
+_CHAT = "on the span `chat {model}`"
+PROVIDER_NAME: Final = _attribute("gen_ai.provider.name", "string", _CHAT,
+    "the provider, by the SDK that sends the request: `openai`, `anthropic`, `aws.bedrock`, `gcp.gemini` and others")
+RESPONSE_MODEL: Final = _attribute("gen_ai.response.model", "string", f"{_CHAT}, when the response names one",
+    "the model that has answered")
+FINISH_REASONS: Final = _attribute("gen_ai.response.finish_reasons", "string[]", f"{_CHAT}, when the response has one",
+    "why the model stopped")
+INPUT_TOKENS: Final = _attribute("gen_ai.usage.input_tokens", "int", f"{_CHAT}, when the provider reports tokens",
+    "tokens of the request")
+OUTPUT_TOKENS: Final = _attribute("gen_ai.usage.output_tokens", "int", f"{_CHAT}, when the provider reports tokens",
+    "tokens of the response")
 CONTEXT_TOKENS: Final = _attribute("agent_otel.context.tokens", "int", _SENT, "tokens of the request")
 CONTEXT_ESTIMATED: Final = _attribute("agent_otel.context.estimated", "bool", "only when true",
     "the provider reports no tokens: the request's bytes ÷ the bytes of a token in earlier ones, else ÷ 4")
@@ -331,6 +342,10 @@ REQUEST_STABLE: Final = _histogram("agent_otel.model.request.stable_prefix", "1"
     "earlier turn has none.", SHARE_BUCKETS)
 CACHED_TOKENS: Final = _counter("agent_otel.model.cached_tokens", "{token}", (),
     "Tokens of prompts that providers say they had cached.")
+MODEL_DURATION: Final = _histogram("gen_ai.client.operation.duration", "s",
+    (OPERATION_NAME, PROVIDER_NAME, REQUEST_MODEL, ERROR_TYPE),
+    "Duration of a model request, to the end of its stream. Not emitted where another instrumentation in the process "
+    "already does.", DURATION_BUCKETS)
 _MODEL = (REQUEST_MODEL,)
 CONTEXT_UTILIZATION: Final = _histogram("agent_otel.model.context.utilization", "1", _MODEL,
     "Tokens of a request ÷ the model's context window, where it is known.", UTILIZATION_BUCKETS)
@@ -474,6 +489,14 @@ NAME_LIMITS: Final = {
     RUNTIME: 30, REQUEST_MODEL: 50}  # fmt: skip
 
 EXECUTE_TOOL: Final = "execute_tool"
+CHAT: Final = "chat"
+#: The provider of a model, as the conventions name it, by the package of the SDK or the module of its adapter.
+PROVIDERS: Final = {
+    "anthropic": "anthropic", "azure": "azure.ai.inference", "aiobotocore": "aws.bedrock", "botocore": "aws.bedrock",
+    "cohere": "cohere", "fireworks": "fireworks_ai", "google": "gcp.gemini", "groq": "groq",
+    "huggingface_hub": "huggingface", "mistralai": "mistral_ai", "ollama": "ollama", "openai": "openai",
+    "together": "together_ai", "xai": "x_ai",
+}  # fmt: skip
 TOOL_ERROR: Final = "tool_error"
 RESULT_TOO_LARGE: Final = "result_too_large"
 LARGE_RESULT: Final = "tool.large_result"  # the log record

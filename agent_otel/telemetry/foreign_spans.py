@@ -27,6 +27,16 @@ TOOL_SPANS: Final = {
     "langfuse.observation.type": ("tool",),
     "logfire.msg_template": ("Function: {name}",),  # of openai-agents
 }
+# The same of a span around a model request.
+CHAT_SPANS: Final = {
+    semconv.OPERATION_NAME: (semconv.CHAT, "text_completion", "generate_content"),
+    "llm.request.type": ("chat", "completion"),
+    "openinference.span.kind": ("LLM",),
+    "langfuse.observation.type": ("generation",),
+    "request_data": None,  # of Logfire
+}
+#: Packages of instrumentations, one for each SDK; some have their span current only while they make it.
+_INSTRUMENTATIONS: Final = ("opentelemetry.instrumentation", "openinference.instrumentation")
 # Attributes that name the tool on such a span; without one, the span's name has it.
 TOOL_NAMES: Final = (semconv.GEN_AI_TOOL_NAME, semconv.TOOL_NAME, "name")
 # Attributes that a runtime's own instrumentation sets on the span of a step.
@@ -91,6 +101,26 @@ def is_span_of(span: Span, attributes: Mapping[str, Any], name: str) -> bool:
         return False
     named = next(filter(None, map(attributes.get, TOOL_NAMES)), None)
     return named == name if named else name in getattr(span, "name", "")
+
+
+def is_chat_span(span: Span) -> bool:
+    """Return true when another instrumentation opened this span around a model request."""
+    if not span.is_recording():
+        return False
+    if getattr(span, "name", "").partition(" ")[0] == semconv.CHAT:
+        return True  # some instrumentations set the attributes only when the span ends
+    own = _attributes(span)
+    return any(key in own and (values is None or own[key] in values) for key, values in CHAT_SPANS.items())
+
+
+def has_instrumentor(package: str) -> bool:
+    """Return true when another instrumentation has an active instrumentor for the SDK in this package."""
+    for name in (f"{family}.{package}{version}" for family in _INSTRUMENTATIONS for version in ("", "_v2")):
+        for kind in list(vars(sys.modules[name]).values()) if name in sys.modules else ():
+            instance = getattr(kind, "_instance", None) if isinstance(kind, type) else None
+            if getattr(instance, "is_instrumented_by_opentelemetry", False):
+                return True
+    return False
 
 
 def beside(own: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:

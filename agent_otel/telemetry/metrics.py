@@ -399,6 +399,7 @@ class _Unrecorded:
 
     tool = ""
     duration = None
+    large_bytes = bound = until = sys.maxsize  # no result is large, the largest or grown
 
     def record(self, *_: object) -> None:
         """Do nothing."""
@@ -530,14 +531,29 @@ class PayloadSeries:
         self._stuck.record(len(self._refused))
 
 
+def is_emitted(metric: Metric) -> bool:
+    """Return true when another instrumentation has an instrument of this name whose values are exported."""
+    provider = getattr(sys.modules.get("opentelemetry.metrics._internal"), "_METER_PROVIDER", None)
+    others = [meter for scope, meter in dict(getattr(provider, "_meters", {})).items() if scope.name != semconv.SCOPE]
+    return any(key.startswith(f"{metric.name},") for each in others for key in list(vars(each)["_instrument_ids"]))
+
+
 class ModelSeries:
     """All series of one model."""
 
     def __init__(self, metrics: Metrics, model: str) -> None:
+        self._metrics, self._model = metrics, model
+        self._is_timed = not is_emitted(semconv.MODEL_DURATION)
         labels = {semconv.REQUEST_MODEL: model}
         self.utilization, self.near = metrics.bound(labels, semconv.CONTEXT_UTILIZATION, semconv.CONTEXT_NEAR)
         self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
         self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
+
+    def took(self, provider: str, error_type: str | None, seconds: float, exemplar: Exemplar | None) -> None:
+        """Record the duration of a request, unless another instrumentation does."""
+        if self._is_timed:
+            names = semconv.CHAT, provider, self._model, error_type
+            self._metrics.record(semconv.MODEL_DURATION, seconds, *names, exemplar=exemplar)
 
     def used(self, utilization: float, near_ratio: float) -> None:
         """Record the share of the context window that a request takes."""

@@ -313,15 +313,23 @@ def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: in
     if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:
         way = _way_of(tracer)
     if way.reads_at_start:
-        return tracer.start_span(title, None, SpanKind.INTERNAL, attributes, (), start_ns)  # type: ignore[no-any-return]
+        return tracer.start_span(  # type: ignore[no-any-return]
+            title, _around(within), SpanKind.INTERNAL, attributes, (), start_ns
+        )
     if way.light is not None and (light := way.light.start(title, attributes, start_ns, within)) is not None:
         return light  # type: ignore[no-any-return]
     # Without the context, the SDK looks it up three times.
-    span: Span = tracer.start_span(title, context.get_current(), SpanKind.INTERNAL, None, (), start_ns)
+    span: Span = tracer.start_span(title, _around(within), SpanKind.INTERNAL, None, (), start_ns)
     if not way.is_tried and span.is_recording():
         _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
     put(span, attributes)
     return span
+
+
+def _around(within: Span) -> Context:
+    """Return the context of a span in ``within``, which is not the current span in the run of a hand-written loop."""
+    current = context.get_current()
+    return current if current.get(SPAN_KEY, INVALID_SPAN) is within else trace.set_span_in_context(within)
 
 
 def _way_of(tracer: Any) -> _Way:
@@ -513,6 +521,18 @@ def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
 ) -> None:
     """Add a zero-length child span about a truncation; the tool's own span may have ended."""
     _started(tracer, kind, name, attributes, at_ns, parent).span.end(at_ns)
+
+
+def open_chat_span(
+    tracer: Any, attributes: dict[str, Any], start_ns: int, parent: Span, error_type: str | None
+) -> Span:
+    """Open the span of a model request, whose response has ended."""
+    plain = {key: clean(value) if type(value) is str else value for key, value in attributes.items()}
+    title = f"{semconv.CHAT} {plain.get(semconv.REQUEST_MODEL, '')}".rstrip()
+    span: Span = tracer.start_span(title, trace.set_span_in_context(parent), SpanKind.CLIENT, plain, (), start_ns)
+    if error_type is not None:
+        span.set_status(StatusCode.ERROR)
+    return span
 
 
 def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span

@@ -70,14 +70,15 @@ class Telemetry:
             trace.set_tracer_provider(provider)
             metrics.set_meter_provider(MeterProvider([self.reader]))
 
-    def spans(self) -> list[Json]:
-        """Return and forget the spans that have ended."""
+    def spans(self, *, chats: bool = False) -> list[Json]:
+        """Return and forget the spans that have ended; with ``chats`` also those of model requests."""
         spans = self._spans.get_finished_spans()
         self._spans.clear()
         names = {span.context.span_id: span.name for span in spans if span.context}
         return [
             {
                 "name": span.name,
+                "kind": span.kind.name,
                 "scope": span.instrumentation_scope.name if span.instrumentation_scope else "",
                 "parent": names.get(span.parent.span_id) if span.parent else None,
                 "trace": span.context.trace_id if span.context else None,
@@ -86,6 +87,7 @@ class Telemetry:
                 "events": [{"name": e.name, "attributes": dict(e.attributes or {})} for e in span.events],
             }
             for span in spans
+            if chats or not (span.kind.name == "CLIENT" and span.name.startswith("chat"))
         ]
 
     def metrics(self) -> list[Json]:

@@ -94,7 +94,8 @@ turn(history, "And in Hamburg?")
     )
     # The third request of each run is the answer.
     assert runs(report) == [(0, 0, 1), (0, 0, 2), (1, 0, 4), (1, 0, 5)]
-    assert [span["parent"] for span in report["spans"]] == [None, "execute_tool search"] * 2
+    # The first request of each run is the root.
+    assert [span["parent"] for span in report["spans"]] == ["chat call"] * 4
 
 
 def test_what_the_loop_cuts_is_found_without_an_id(told: Callable[..., Json]) -> None:

@@ -54,7 +54,7 @@ from agent_otel.integrations.model_sdks import openai
 from agent_otel.telemetry.setup import telemetry
 
 with agent_otel.execution("run"):
-    visit = ModelVisit(telemetry(), openai.request, ModelRequest([RequestPart("user", "x" * 400)], model="m"))
+    visit = ModelVisit(openai.request, ModelRequest([RequestPart("user", "x" * 400)], model="m"))
     with visit:
         stream = MeasuredStream(iter([{}, {}, {}]), visit)
     next(stream)
@@ -79,7 +79,7 @@ def items():
     raise ConnectionError
 
 with agent_otel.execution("run"):
-    visit = ModelVisit(telemetry(), openai.request, ModelRequest([RequestPart("user", "x" * 400)], model="m"))
+    visit = ModelVisit(openai.request, ModelRequest([RequestPart("user", "x" * 400)], model="m"))
     with visit:
         stream = MeasuredStream(items(), visit)
     try:
