@@ -232,6 +232,27 @@ _LEAST_BYTES = 4096
 _MOST_COPIES = 8
 
 
+class Stored:
+    """Bytes that a thread has written into a store: all, those that were new, and its largest and last state."""
+
+    __slots__ = ("largest", "last", "new", "written")
+
+    def __init__(self) -> None:
+        self.written = self.new = self.largest = self.last = 0
+
+    def add(self, size_bytes: int, *, is_state: bool, is_appended: bool) -> tuple[int, int]:
+        """Add a payload; return its new bytes, and the growth of the state. A state holds the results of its steps."""
+        more = size_bytes - self.last if is_state and self.last else 0
+        new = size_bytes
+        if is_state and not is_appended:
+            new, self.largest, self.last = max(0, size_bytes - self.largest), max(size_bytes, self.largest), size_bytes
+        elif self.largest:
+            new = 0
+        self.written += size_bytes
+        self.new += new
+        return new, more
+
+
 class LastRequest(NamedTuple):
     """A model request whose response has shown its tokens: these, its bytes and its model."""
 
@@ -408,6 +429,8 @@ class ExecutionState(Totals):
     #: Hashes of the values that name a next page, with the tool and the result that has them.
     cursors: dict[int, tuple[str, Fragment | None]] | None = None
     tracks: dict[PayloadKind, PayloadHistory] | None = None
+    #: What the thread has written into its store.
+    stored: Stored | None = None
     workflow: str | None = None
     #: The telemetry of the last call, request or step, whose names and labels its runtime's workers do not have.
     out: Telemetry | None = None

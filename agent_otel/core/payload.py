@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
+from agent_otel._internal import errors
 from agent_otel.core import execution_context, payload_analysis
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, short, text_or_none
-from agent_otel.core.execution_state import REUSED
+from agent_otel.core.execution_state import REUSED, Stored
 from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
 from agent_otel.measure.breakdown.unread import Delivery, Held
-from agent_otel.measure.forecast import turns_to_cap
+from agent_otel.measure.forecast import turns_to_cap, turns_until_full
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
@@ -45,6 +46,9 @@ FEW_TURNS = 3
 # A payload below these bytes and below this share of its cap is small.
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
+#: Runtimes whose store keeps every payload of a thread.
+_STORES = frozenset({"agno", "dbos", "google-adk", "langgraph", "openai-agents", "prefect"})
+_GIGABYTE = 10**9
 
 
 class MeasuredPayload(NamedTuple):
@@ -54,6 +58,7 @@ class MeasuredPayload(NamedTuple):
     cap: EffectiveCap | None
     turns_left: int | None
     notable: bool
+    stored: Mapping[str, Any] = {}
 
     @property
     def utilization(self) -> float:
@@ -76,7 +81,7 @@ class MeasuredPayload(NamedTuple):
             found[semconv.PAYLOAD_CAP_SOURCE] = self.cap.source
         if self.turns_left is not None:
             found[semconv.PAYLOAD_TURNS_TO_CAP] = self.turns_left
-        return found
+        return {**found, **self.stored}
 
 
 def plain_step(step: Step) -> Step:
@@ -147,7 +152,32 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
             turns_left = _remember(execution, kind, carried, cap_bytes, series)
     is_large = size_bytes >= payload_analysis.LARGE_BYTES and (carried.data is not None or carried.value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio
-    return MeasuredPayload(carried, cap, turns_left, notable)
+    is_stored = execution is not None and step.runtime in _STORES and not again
+    return MeasuredPayload(carried, cap, turns_left, notable, _store(out, step, carried) if is_stored else {})
+
+
+def _store(out: Telemetry, step: Step, carried: Payload) -> dict[str, Any]:
+    """Count a payload that the thread's store keeps; return the span attributes of what the thread has written."""
+    execution = executions.touched(step.execution or "")
+    stored = execution.stored = execution.stored or Stored()
+    size_bytes, limit_bytes = carried.bytes, out.settings.store_warn_bytes
+    new, more = stored.add(size_bytes, is_state=carried.direction == semconv.STATE, is_appended=carried.is_appended)
+    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, step.runtime, step.workflow)
+    out.metrics.record(semconv.STORE_NEW, new, step.runtime, step.workflow)
+    times = stored.written / max(1, stored.new)
+    found: dict[str, Any] = {semconv.STORE_BYTES: stored.written, semconv.STORE_AMPLIFICATION: round(times, 2)}
+    turns = turns_until_full(_GIGABYTE - stored.written, size_bytes, max(0, more)) if more else None
+    if turns is not None:
+        found[semconv.STORE_TURNS] = turns
+    if stored.written - size_bytes <= limit_bytes < stored.written:
+        out.metrics.record(semconv.STORES_LARGE, 1, step.runtime, step.workflow)
+        ahead = "" if turns is None else f", and has 1 GB after {turns + 1:,} more states"
+        errors.warn_once(
+            f"store {step.runtime} {step.workflow}",
+            f"A thread of {clean(step.workflow or step.runtime)} has written {stored.written:,} bytes into its store, "
+            f"{times:,.1f} times its new bytes{ahead}: {clean(step.execution or '')}. Further ones are only counted.",
+        )
+    return found
 
 
 def _remember(

@@ -23,7 +23,7 @@ from agent_otel.explain.conversation import Saving, Turn, Turns, read_messages
 from agent_otel.explain.formats import Source, SourceError, Step
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks
 from agent_otel.measure.breakdown.unread import Held
-from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap
+from agent_otel.measure.forecast import LOOK_BACK, turns_to_cap, turns_until_full
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
@@ -214,11 +214,7 @@ def _turns_of_history(sizes: Sequence[int], cap: int) -> int | None:
     if len(growths) < 2:  # noqa: PLR2004 - no growth of the growth
         return None
     more = max(0.0, (growths[-1] - growths[0]) / (len(growths) - 1))
-    left, growth, turns = float(cap - sizes[-1]), float(growths[-1]), -1
-    while left >= 0 and turns < _MOST_EVENTS:
-        growth, turns = growth + more, turns + 1
-        left -= max(growth, 1.0)
-    return max(0, turns)
+    return turns_until_full(cap - sizes[-1], growths[-1], more)
 
 
 class Table(NamedTuple):

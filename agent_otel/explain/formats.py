@@ -27,6 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.installing import installed_with
 from agent_otel.measure.breakdown.json_reader import WINDOW, chunks_of
+from agent_otel.measure.forecast import turns_until_full
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
@@ -268,7 +269,6 @@ SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY sum(length(me
 """
 _ITEMS: Final = "SELECT message_data FROM agent_messages WHERE session_id = ? ORDER BY id"
 _CHECKPOINT: Final = "SELECT CAST(checkpoint AS BLOB) FROM checkpoints WHERE rowid = ?"
-_MOST_CHECKPOINTS: Final = 100_000
 _NOTED_BYTES: Final = 10_000
 _LARGEST_CHECKPOINT: Final = 128 * 1024 * 1024  # which is in memory as a whole
 _DATABASE_SECONDS: Final = 30.0
@@ -331,14 +331,11 @@ def stored(sizes: list[int], more_bytes: int = 0) -> str:
     totals = list(accumulate(sizes))
     all_bytes = totals[-1] + more_bytes
     said = f"The store has {all_bytes:,} bytes of it, {all_bytes / max(1, sizes[-1]):,.1f} times the last checkpoint"
-    growth, more = sizes[-1], max(0.0, (sizes[-1] - sizes[-2]) if len(sizes) > 1 else 0.0)
+    more = max(0, sizes[-1] - sizes[-2]) if len(sizes) > 1 else 0
     ahead = []
     for name, limit in _MILESTONES.items():
-        left, count = float(limit - all_bytes), 0
-        while left > 0 and count < _MOST_CHECKPOINTS:
-            count += 1
-            left -= max(1.0, growth + more * count)
-        ahead += [f"{name} after {count:,} more"] if 0 < count < _MOST_CHECKPOINTS else []
+        fit = turns_until_full(limit - 1 - all_bytes, sizes[-1], more) if limit > all_bytes else None
+        ahead += [] if fit is None else [f"{name} after {fit + 1:,} more"]
     return f"{said}: {', '.join(ahead)}." if ahead else f"{said}."
 
 

@@ -13,6 +13,7 @@ _FEWEST: Final = 3
 LOOK_BACK: Final = 12
 _RECENT: Final = 5  # growths in the average: older ones predict little about a growth that gathers pace
 _GROWTHS_PER_FALL: Final = 8  # sizes that have nothing to do with each other fall at every second turn
+_MOST_TURNS: Final = 100_000
 _INTERLEAVED: Final = 8  # sizes, four of each of two payloads
 # Number of sizes -> the largest growth ÷ the smallest, times four, up to which so few sizes are a trend: three
 # independent sizes rise one after the other in one of 6 cases, four in one of 24, five in one of 120.
@@ -59,3 +60,16 @@ def _growths(sizes: Sequence[int]) -> list[int]:
         return _growths(sizes[(count - 1) % 2 :: 2]) if interleaved else []
     # It was compacted, and may be again when it is as large as it was then.
     return [by for by in growths if by > 0] if sizes[-1] == max(sizes) else []
+
+
+def turns_until_full(left: float, growth: float, more: float) -> int | None:
+    """Return how many further turns fit into ``left``. The last one brought ``growth``, and each brings ``more``.
+
+    None if a hundred thousand fit.
+    """
+    for turns in range(_MOST_TURNS):
+        growth += more
+        left -= max(growth, 1.0)
+        if left < 0:
+            return turns
+    return None

@@ -253,6 +253,13 @@ PAYLOAD_UNREAD_PATH: Final = _attribute("workflow.payload.unread_path", "string"
     "the JSON path with most of these bytes")
 PAYLOAD_TURNS_WITHOUT_UNREAD: Final = _attribute("workflow.payload.turns_to_cap_without_unread", "int", _READ,
     "`workflow.payload.turns_to_cap`, were the payloads without their unread share")
+_STORED = "on payloads that LangGraph, DBOS, Prefect, or a store of sessions keeps"
+STORE_BYTES: Final = _attribute("workflow.store.bytes", "int", _STORED,
+    "bytes that the thread has written into its store so far, as this process has seen")
+STORE_AMPLIFICATION: Final = _attribute("workflow.store.amplification", "double", _STORED,
+    "these bytes ÷ the bytes in them that were new: the growth of its largest state, or what was appended")
+STORE_TURNS: Final = _attribute("workflow.store.turns_to_1gb", "int", f"{_STORED}, from the second state on",
+    "further states until the thread has written 1 GB, if they grow as the last one did")
 PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "double", _ANALYSED,
     "payload bytes ÷ bytes of the results inside, each once")
 # fmt: on
@@ -431,6 +438,12 @@ PAYLOAD_COMPONENT: Final = _counter("agent_otel.workflow.payload.component", "By
     "Bytes of analysed payloads by JSON path.")
 PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (COMPONENT,),
     "Bytes of analysed payloads that no model request of their execution held, by JSON path.")
+STORE_WRITTEN: Final = _counter("agent_otel.workflow.store.written", "By", (RUNTIME, WORKFLOW_NAME),
+    "Bytes that threads write into stores that keep every payload: checkpoints, results of steps, sessions.")
+STORE_NEW: Final = _counter("agent_otel.workflow.store.new", "By", (RUNTIME, WORKFLOW_NAME),
+    "Bytes among these that no earlier payload of the thread had; written ÷ new is the write amplification.")
+STORES_LARGE: Final = _counter("agent_otel.workflow.store.large", "{thread}", (RUNTIME, WORKFLOW_NAME),
+    "Threads that have written more than AGENT_OTEL_STORE_WARN_BYTES; each counts once.")
 PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (),
     "Bytes of analysed payloads that were there a second time.")
 PAYLOAD_BY_TOOL: Final = _counter("agent_otel.workflow.payload.by_tool", "By", _TOOL,

@@ -169,6 +169,9 @@ class Settings:
         "common words nor named by a schema.",
     )
     payload_near_ratio: float = RATIO(0.8, "From this share of its cap up a payload counts as near it.")
+    store_warn_bytes: int = LIMIT(
+        50 * 1024 * 1024, "A thread that has written more bytes than this into its store is counted, and logged."
+    )
     caps: frozenset[tuple[str, str, int]] = CAPS(
         frozenset(),
         "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
