@@ -43,7 +43,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Hook, Passing, Within, after
+from agent_otel.integrations.hooks import Flag, Hook, Passing, Within, after
 from agent_otel.integrations.readers import inject_into, nothing, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
@@ -93,7 +93,9 @@ FASTMCP_ENTRY = Integration(
     tested="3.0 and 4.1",
     uncovered="resources and prompts; the runs of tools as background tasks, to whose dispatch a policy applies",
     sites=(
-        Candidate("fastmcp.client.mixins.tools", client="ClientToolsMixin.call_tool_mcp"),
+        Candidate(
+            "fastmcp.client.mixins.tools", client="ClientToolsMixin.call_tool_mcp", raising="ClientToolsMixin.call_tool"
+        ),
         Site(
             Candidate("fastmcp.tools.base", tool="Tool._run"),  # 4.0 and later
             Candidate("fastmcp.tools.tool", tool="Tool._run"),
@@ -151,14 +153,18 @@ def result(answer: Any) -> ToolResult | None:
 
 
 def replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Put a replacement into an answer, in both of its forms; an answer on the wire is a dictionary."""
+    """Put a replacement into an answer, in both of its forms; an answer on the wire is a dictionary.
+
+    FastMCP's client raises errors by default. An unchanged loop ends with that, so that it gets the replacement only.
+    """
     types = sys.modules["mcp.types"]
     content = [types.TextContent(type="text", text=replacement.text)]
     known = types.CallToolResult.model_fields if answer is None else fields(answer)
     structured_name, error_name = _field_names(known) or _SPELLINGS[0]
     produced = None if answer is None else known.get(structured_name)
+    is_error = replacement.is_error and not (_raises.get() and (answer is None or known.get(error_name) is not True))
     data = structured(replacement, produced, is_error=replacement.is_error)
-    update = {"content": content, structured_name: data, error_name: replacement.is_error}
+    update = {"content": content, structured_name: data, error_name: is_error}
     if is_dict(answer):
         update["content"] = [{"type": "text", "text": replacement.text}]
         return {name: value for name, value in {**answer, **update}.items() if value is not None}
@@ -209,6 +215,12 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     arguments = invocation.arg(1, "arguments")
     invocation.put(1, "arguments", {**({} if is_empty(arguments) else arguments), **values})
 
+
+#: True while FastMCP's client makes a call whose errors it raises.
+_raises: ContextVar[bool] = ContextVar("agent_otel_mcp_raises", default=False)
+
+
+raising = Hook(lambda call: call.kwargs.get("raise_on_error", True) is True or None, within=Flag(_raises))
 
 session = ToolReader(_call, result, replace=replace, parameters=_parameters, inject=_inject)
 client = ToolReader(_call, result, session, station=HANDED_BACK)

@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
 from agent_otel import semconv
 from tests.contract.remedies.suite import CARRIERS, Carrier, Case, Remedies, Seen
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.environments import Environment
 
 WITHHELD = "Nothing was cut: the whole result was withheld. "
 LESS = WITHHELD + "Ask for less with a smaller `n`."
@@ -140,3 +145,42 @@ class TestCeiling(Remedies):
     def test_the_agent_ends_as_it_should(self, seen: Seen, carrier: Carrier) -> None:
         if not carrier.mcp:
             assert {case["said"] for case in seen.report["cases"].values()} == {"done"}
+
+
+LOOP = """
+import asyncio, json
+import fastmcp
+
+server = fastmcp.FastMCP("files")
+
+@server.tool
+def read(n: int) -> str:
+    if not n:
+        raise ValueError("no such file")
+    return "x" * n
+
+async def main():
+    async with fastmcp.Client(server) as client:
+        answers = [(await client.call_tool("read", {"n": n})).content[0].text for n in (10, 70_000)]
+        answers.append((await client.call_tool("read", {"n": 70_000}, raise_on_error=False)).is_error)
+        try:
+            await client.call_tool("read", {"n": 0})
+        except Exception as error:
+            answers.append(type(error).__name__)
+    print(json.dumps(answers))
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize("kind", ["mcp-2", "fastmcp-3"])
+def test_an_unchanged_loop_over_fastmcps_client_gets_no_exception(
+    environment: Callable[[str], Environment], kind: str
+) -> None:
+    variables = {"AGENT_OTEL": "1", "AGENT_OTEL_RESULT_CEILING_BYTES": "60000"}
+    done = environment(kind).run(LOOP, env=variables, check=True)
+    small, withheld, *others = json.loads(done.stdout.splitlines()[-1])
+    assert small == "x" * 10
+    assert json.loads(withheld)["error"] == "result_too_large"
+    # The program asked for the flag, and a failure of the tool stays one.
+    assert others == [True, "ToolError"]
