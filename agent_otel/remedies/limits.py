@@ -80,9 +80,34 @@ def answer(reached: LimitReached) -> dict[str, Any]:
     return {"error": semconv.LIMIT_REACHED, **limit, "message": _ANSWER_NOW}
 
 
+def repeated(tool: str, made: Made, maximum: int) -> dict[str, Any]:
+    """Return the answer to a call that repeats earlier ones too often: it names what the model already has."""
+    before = f"answer to {made.call_id}" if made.call_id else f"answer to the same call of {tool}"
+    has = f"its result is the {before}, {made.bytes} bytes. Use it"
+    if made.bytes is None:
+        has = f"the {before} has no result, and the same arguments give no other. Answer without it"
+    return {
+        "error": semconv.REPEATED_CALL,
+        "tool": tool,
+        "call_id": made.call_id,
+        "result_bytes": made.bytes,
+        "maximum": maximum,
+        "hint": f"This call was not run: {has}, or call with other arguments.",
+    }
+
+
 def without_execution() -> None:
     """Warn once that the limits do not hold for a call without an execution."""
     errors.warn_once("limits_without_execution", _WITHOUT_EXECUTION)
+
+
+@dataclass(eq=False, slots=True)
+class Made:
+    """The calls with one tool and the same arguments: the id of the first one, and the bytes of the last result."""
+
+    call_id: str | None
+    bytes: int | None = None
+    repeats: int = 0
 
 
 @dataclass(eq=False, slots=True)
@@ -99,6 +124,7 @@ class _Spent:
     ids: dict[str, None] = field(default_factory=dict)
     names: dict[str, None] = field(default_factory=dict)
     shown: dict[int, LimitReached | None] = field(default_factory=dict)
+    made: dict[tuple[str, str | None], Made] = field(default_factory=dict)
 
 
 class Limits:
@@ -110,6 +136,7 @@ class Limits:
         self._bytes = chosen.max_result_bytes
         self._tokens = chosen.max_result_tokens
         self._model_tokens = chosen.max_execution_tokens
+        self.most_repeats = chosen.max_repeats
         self.reset()
         fork.after_fork(self.reset)
 
@@ -133,6 +160,23 @@ class Limits:
                 if all_spent is not spent:
                     all_spent.calls += 1
             return reached
+
+    def repeats(self, execution: str, call: tuple[str, str | None], call_id: str | None) -> Made | None:
+        """Count a call by its tool and the hash of its arguments; return the earlier ones if it may not repeat them.
+
+        A call with the id of the first one is its retry.
+        """
+        if self.most_repeats is None or call[1] is None:
+            return None
+        with self._lock:
+            spent = _of(self._spent, execution)
+            made = spent.made.get(call)
+            if made is None:
+                _keep(spent.made, call, Made(call_id))
+                return None
+            if call_id is None or call_id != made.call_id:
+                made.repeats += 1
+            return made if made.repeats > self.most_repeats else None
 
     def recorded(self, execution: str, call_id: str | None, name: str) -> None:
         """Note a call that an adapter has recorded and `enter` has counted."""
@@ -166,10 +210,14 @@ class Limits:
         with self._lock:
             _keep(_of(self._spent, execution).shown, call, reached)
 
-    def spend(self, execution: str, result_bytes: int, result_tokens: int) -> None:
-        """Add the size of a result that goes on to the model."""
+    def spend(
+        self, execution: str, result_bytes: int, result_tokens: int, call: tuple[str, str | None] | None = None
+    ) -> None:
+        """Add the size of a result that goes on to the model; ``call`` is its tool and the hash of its arguments."""
         with self._lock:
             spent = _of(self._spent, execution)
+            if call in spent.made:
+                spent.made[call].bytes = result_bytes
             spent.bytes += result_bytes
             spent.tokens += result_tokens
 

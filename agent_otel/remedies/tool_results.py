@@ -14,7 +14,16 @@ from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import Budget, layers_of_call, transport
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_visit import Unrecorded
-from agent_otel.core.types import LEFT_ALONE, NOT_HERE, PRODUCED, Claim, Remedied, Replacement, ToolDeniedError
+from agent_otel.core.types import (
+    LEFT_ALONE,
+    NOT_HERE,
+    PRODUCED,
+    Claim,
+    LimitReached,
+    Remedied,
+    Replacement,
+    ToolDeniedError,
+)
 from agent_otel.measure.plain_size import values_of
 from agent_otel.measure.size import Size, text_bytes
 from agent_otel.remedies import backpressure, limits
@@ -232,10 +241,14 @@ class Remedies:
         conversation = call.call.execution or thread or call.place or ""
         reached = self._limits.enter(call.execution, conversation, used_tokens)
         self._limits.recorded(call.execution, call.call.call_id, call.call.name)
+        made, most = None, self._limits.most_repeats or 0
         if reached is None:
+            made = self._limits.repeats(call.execution, (call.call.name, call.args_hash), call.call.call_id)
+        if reached is None and made is None:
             charged.is_counted = True
             return LEFT_ALONE
-        answer = limits.answer(reached)
+        reached = reached or LimitReached(semconv.LIMIT_REPEATS, most)
+        answer = limits.answer(reached) if made is None else limits.repeated(call.call.name, made, most)
         written = json.dumps(answer, ensure_ascii=False)
         if reader.replace is None:
             call.skip(reached)
@@ -370,7 +383,7 @@ class Remedies:
             used = estimated_tokens(size_bytes)
         else:
             used = tokens(record.remedied.replacement.text)
-        self._limits.spend(record.execution, size_bytes, used)
+        self._limits.spend(record.execution, size_bytes, used, (record.call.name, record.args_hash))
 
 
 def _has_few_turns(record: Dispatch) -> bool:

@@ -266,6 +266,11 @@ class Settings:
         "The same for all executions of a conversation, the framework's thread or session, in one process.",
         variable="AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION",
     )
+    max_repeats: int | None = COUNT(
+        None,
+        "How often an execution may repeat a call with the same tool and arguments. A further repeat is not run: the "
+        "model gets the error `repeated_call`, which names the result that it already has.",
+    )
     max_parallel_tool_calls: int | None = COUNT(
         None,
         "Tool calls of one execution that run at the same time; further ones wait for their turn.",
@@ -422,6 +427,7 @@ class Settings:
             semconv.LIMIT_BYTES: self.max_result_bytes,
             semconv.LIMIT_TOKENS: self.max_result_tokens,
             semconv.LIMIT_EXECUTION: self.max_execution_tokens,
+            semconv.LIMIT_REPEATS: self.max_repeats,
         }
         return {limit: maximum for limit, maximum in maxima.items() if maximum is not None}
 

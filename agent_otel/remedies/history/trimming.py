@@ -335,7 +335,7 @@ _TEXTS: Final = (
     r"Error: Tool call (?:invocation was rejected by user|was cancelled)\.",  # agent-framework
     r"User denied the tool call request|The turn was cancelled before this tool finished\.",  # ag2
     r"This tool call was not completed: ",  # ag2
-    r"\{\"error\": \"(?:limit_reached|tool_denied)\", ",  # a limit and the policy of this package
+    r"\{\"error\": \"(?:limit_reached|repeated_call|tool_denied)\", ",  # a limit and the policy of this package
     r"\[System: Tool execution skipped/interrupted by user",  # litellm
 )
 _PLACEHOLDER: Final = re.compile("|".join(_TEXTS), re.DOTALL)

@@ -160,3 +160,43 @@ def test_calls_that_requests_show_are_kept_with_the_limit_that_they_were_above()
     assert list(found.shown("a")) == [*range(3, 1_003)]
     found.finish("a")
     assert found.shown("a") == {}
+
+
+def test_a_call_that_repeats_others_is_answered_with_what_the_model_has(set_variables: Callable[..., None]) -> None:
+    set_variables(AGENT_OTEL="1", AGENT_OTEL_MAX_REPEATS="1")
+    ran: list[str] = []
+
+    def ask(query: str, call_id: str | None = None, *, fails: bool = False) -> Any:
+        reader = ToolReader(lambda call: call.instance, ToolResult, replace=lambda _, found, __: found.data)
+        call = ToolCall("search", {"q": query}, call_id)
+        visit = handler.enter_tool(reader, Invocation(call, (), {}))
+        assert visit is not None
+        asked: Any = Invocation(None, (), {})
+        with visit:
+            answer = visit.skipped(asked)
+            if isinstance(answer, dict):
+                return answer
+            ran.append(query)
+            return None if fails else visit.remedied("x" * 100, asked)
+
+    with agent_otel.execution("run-repeats"):
+        assert [ask("a", "call_1"), ask("a", "call_1"), ask("a", "call_2")] == ["x" * 100] * 3  # a retry, and a repeat
+        assert ask("b") == "x" * 100
+        assert ask("a", "call_3") == {
+            "error": "repeated_call",
+            "tool": "search",
+            "call_id": "call_1",
+            "result_bytes": 100,
+            "maximum": 1,
+            "hint": "This call was not run: its result is the answer to call_1, 100 bytes. Use it, or call with other "
+            "arguments.",
+        }
+        assert ask("c", fails=True) is ask("c", fails=True) is None
+        assert ask("c")["hint"] == (
+            "This call was not run: the answer to the same call of search has no result, and the same arguments give "
+            "no other. Answer without it, or call with other arguments."
+        )
+        assert ask("d") == "x" * 100
+    with agent_otel.execution("run-other"):
+        assert ask("a", "call_4") == "x" * 100
+    assert ran == ["a", "a", "a", "b", "c", "c", "d", "a"]
