@@ -224,7 +224,7 @@ def _answer(data: bytes, asked: _Asked, start: int, header: Header, size_bytes: 
         if running.state is not None:
             fragments.read_on(running.out, running.state, unquote(header.tool))
     text, _ = codecs.utf_8_decode(data, "surrogatepass", False)
-    page = json_head(text, PAGE_BYTES)
+    page = json_head(text.encode("utf-8", "replace").decode(), PAGE_BYTES)
     # Count the bytes of the text: half a character has one byte in the page, but three in the store.
     end = start + len(text[: len(page)].encode("utf-8", "surrogatepass"))
     answer: dict[str, Any] = {"content": page, "size_bytes": size_bytes, "start": start, "end": end}

@@ -208,7 +208,7 @@ def json_head(text: str, limit_bytes: int) -> str:
     """Return the beginning of a text that has at most ``limit_bytes`` inside of a JSON string, with its escapes."""
     kept = head(text, max(limit_bytes, 0))
     while kept and (written := text_bytes(json.dumps(kept, ensure_ascii=False)) - 2) > limit_bytes:
-        kept = head(kept, text_bytes(kept) * limit_bytes // written)
+        kept = head(kept, len(kept.encode("utf-8", "replace")) * limit_bytes // written)
     return kept
 
 

@@ -1,8 +1,7 @@
 """The line that replaces an old result: its size, its tool, its status, its beginning, and its references.
 
 The first request of a process may bring megabytes of new texts. So each text is searched for references in few passes:
-`str.rfind` for rare words, which takes a third to a half of the time of `str.find` before Python 3.14, and one pattern
-for all paths.
+`str.find` for rare words, and one pattern for all paths.
 """
 
 from __future__ import annotations
@@ -17,17 +16,12 @@ from agent_otel.messages.fields import changed, fields, is_list
 from agent_otel.semconv import TRIMMED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 
 MOST_PLACES: Final = 16
 """URLs and paths: a listing has thousands, and its first ones say what it lists. There are twice as many ids."""
 
-_FEW: Final = 8
-_LONGEST_CLAIM: Final = 512
-_LETTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-_SHORTEST: Final = len("ref=1")
-_CAPITAL: Final = re.compile("R(?:ef|EF)")
 _STEMS: Final = {
     stem: re.compile(stem + rest)
     for stem, rest in (
@@ -90,73 +84,26 @@ def is_named(said: str) -> bool:
 
 def in_text(text: str, pattern: re.Pattern[str] | None, places: int = MOST_PLACES) -> list[str]:
     """Return the references in a text and the matches of ``pattern``, in the order of their kinds."""
-    if len(text) < _SHORTEST:
-        return []
-    slashes = _few(text, "/")
-    found = _ids(text, 2 * places, slashes)
+    found = _ids(text, 2 * places)
     if pattern is not None:
         found += [hit[0] for hit in islice(pattern.finditer(text), 2 * places) if hit[0]]
-    if slashes != []:
-        if slashes is None:
-            url = next(iter(_places(text, "://")), -1)
-        else:
-            url = next((at - 1 for at in slashes if at and text[at - 1 : at + 2] == "://"), -1)
-        if url >= 0:
-            found += _urls(text, places, url)
+    if "/" in text:
+        found += islice(_urls(text), places)
         end = _REST.match(text, text.rfind("/") + 1)  # behind it is no path, and nothing is searched in vain
         hits = _SLASH.finditer(text, 0, end.end() if end is not None else len(text))
         found += [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * places)) if path]
     return found
 
 
-def _ids(text: str, most: int, slashes: list[int] | None) -> list[str]:
+def _ids(text: str, most: int) -> list[str]:
     named: set[int] = set()
     written: list[re.Match[str]] = []
-    for stem in _stems(text, slashes):
+    for stem in _STEMS:
         _collect(text, stem, most, named, written)
-    found = [] if not named else [said for said in (_named(text, start) for start in sorted(named)) if said is not None]
-    for hit in sorted(written, key=re.Match.start) if written else ():
+    found = [said for said in (_named(text, start) for start in sorted(named)) if said is not None]
+    for hit in sorted(written, key=re.Match.start):
         found += _written(text, hit, most)
     return found
-
-
-def _stems(text: str, slashes: list[int] | None) -> Iterator[str]:
-    """Yield the stems that a text may have. To look for a letter costs a tenth of looking for a word."""
-    if "f" in text:
-        yield "ref"
-        yield "rtifact"
-    if "R" in text:
-        few = _few(text, "R")
-        yield from set(_CAPITAL.findall(text)) if few is None else {text[at : at + 3] for at in few} & _WRITTEN.keys()
-    if "y" in text:
-        yield "ayload"
-    # A claim check's key is a path, so that one is looked for before each of a few slashes.
-    if slashes is None or any("claim:" in text[max(at - _LONGEST_CLAIM, 0) : at] for at in slashes):
-        yield "claim:"
-
-
-def _few(text: str, letter: str) -> list[int] | None:
-    """Return the places of a letter; None for more than a few."""
-    places: list[int] = []
-    at = text.find(letter)
-    while at >= 0:
-        if len(places) == _FEW:
-            return None
-        places.append(at)
-        at = text.find(letter, at + 1)
-    return places
-
-
-def _places(text: str, word: str) -> Iterable[int]:
-    """Return the positions of a word. Search backwards, and forwards when there are more than a few."""
-    places: list[int] = []
-    at = text.rfind(word)
-    while at >= 0:
-        if len(places) == _FEW:
-            return _every(text, word)
-        places.append(at)
-        at = text.rfind(word, 0, at)
-    return places[::-1]
 
 
 def _every(text: str, word: str) -> Iterator[int]:
@@ -168,16 +115,13 @@ def _every(text: str, word: str) -> Iterator[int]:
 
 def _collect(text: str, stem: str, most: int, named: set[int], written: list[re.Match[str]]) -> None:
     """Add the beginnings of what is named behind a stem, and what is written behind it, at most so many of each."""
-    places = _places(text, stem)
-    if not places:
-        return
     naming, writing = _STEMS[stem], _WRITTEN.get(stem)
     names = end = 0
     writes = 0 if writing is not None else most
-    for at in places:
+    for at in _every(text, stem):
         if names >= most and writes >= most:
             return
-        begins = not at or text[at - 1] not in _LETTERS
+        begins = not at or not text[at - 1].isalpha()
         if (begins or stem != "ref") and names < most and naming.match(text, at) is not None:
             named.add(_word_start(text, at, 24, "_"))
             names += 1
@@ -222,14 +166,14 @@ def _written(text: str, hit: re.Match[str], most: int) -> Iterator[str]:
             following = _NEXT.match(text, following.end())
 
 
-def _urls(text: str, places: int, at: int) -> Iterator[str]:
-    for _ in range(places):
-        if at < 0:
-            return
-        url = _URL.match(text, _word_start(text, at, 80, "+.-"))
-        if url is not None and not is_claim(url[0]):
-            yield url[0].rstrip(".:!?")
-        at = text.find("://", url.end() if url is not None else at + 3)
+def _urls(text: str) -> Iterator[str]:
+    end = 0
+    for at in _every(text, "://"):
+        url = _URL.match(text, _word_start(text, at, 80, "+.-")) if at >= end else None
+        if url is not None:
+            end = url.end()
+            if not is_claim(url[0]):
+                yield url[0].rstrip(".:!?")
 
 
 def _word_start(text: str, at: int, longest: int, signs: str) -> int:

@@ -141,8 +141,8 @@ def _doubled(history: History) -> set[int]:
 def _repeated(history: History) -> set[int]:
     """Return the places of messages that repeat earlier ones around calls with the same ids and equal results.
 
-    Some frameworks number the calls of each turn anew. A call that is made again has equal messages around it only
-    where more than the call is repeated.
+    Some frameworks number the calls of each turn anew. Their ids prove something only where several calls in a row are
+    repeated.
     """
     found: set[int] = set()
     first: dict[tuple[str | None, ...], int] = {}
@@ -167,8 +167,9 @@ def _repeated(history: History) -> set[int]:
         while stop < end and stop - apart < begin and _same(messages[stop - apart], messages[stop]):
             stop += 1
         begin = max(begin, earlier + 1)
+        calls = {tuple([asked.id for asked in one.asked]) for one in history.seen[begin:stop] if one.asked}
         is_last = stop == len(messages) and not _same(messages[begin - 1], messages[-1])
-        if all(len(each or "") >= _UNIQUE for each in ids) or (not is_last and stop - begin > 1 + len(ids)):
+        if all(len(each or "") >= _UNIQUE for each in ids) or (len(calls) > 1 and not is_last):
             found.update(range(begin, stop))
     return found
 

@@ -84,7 +84,8 @@ def read_all(ref: str, **asked: str) -> list[str]:
     while True:
         page = agent_otel.remedies.get_tool_result(ref, cursor, **asked)
         pages.append(page["content"])
-        assert page["end"] - page["start"] == len(page["content"].encode("utf-8", "surrogatepass"))
+        assert page["end"] - page["start"] >= len(page["content"].encode())
+        assert len(json.dumps(page["content"], ensure_ascii=False).encode()) <= get_tool_result.PAGE_BYTES + 2
         cursor = page.get("next_cursor")
         if cursor is None:
             assert page["end"] == page["size_bytes"]
@@ -98,7 +99,7 @@ def test_pages_are_read_as_ranges(store: Counting) -> None:
         ref = stored(text)
         store.read_bytes = 0
         pages = read_all(ref)
-    assert "".join(pages) == text
+    assert "".join(pages) == text.replace("\ud800", "?")  # no request can be sent with half a character
     # A page lies in two chunks at most; header and digests come with it.
     assert store.read_bytes <= len(pages) * (2 * CHUNK_BYTES + 1024 + 64 * (size // CHUNK_BYTES + 1))
 

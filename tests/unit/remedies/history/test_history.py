@@ -502,6 +502,15 @@ def test_a_wire_format_without_message_ids_is_restored_once(shape: str) -> None:
     assert len(messages) < len(deduplicate(twice))
 
 
+@each_shape
+def test_a_history_with_short_ids_is_restored_once(shape: str) -> None:
+    if shape == "gemini":  # its calls have no ids
+        return
+    turns = [Turn((Asked(f"a{number}", "read", {"n": number}, f"r{number}"),)) for number in range(2)]
+    messages = rendered(shape, turns)
+    assert messages == deduplicate([*messages, *copy.deepcopy(messages)])
+
+
 def test_a_repeated_call_with_the_same_id_and_result_is_no_doubled_one() -> None:
     messages = history(1, "pending") * 2  # a framework that numbers the calls of each turn anew
     assert messages == deduplicate(messages)

@@ -28,7 +28,7 @@ TEXTS = (
     "{" + '"a": 1, ' * 500 + '"ref": "claim://m/1"}',
 )
 ARGUMENTS: tuple[Any, ...] = ("short", "y" * 3000, "字\n" * 1500, 7, None, ["z" * 2500, 1], {"deep": "w" * 4000})
-VIEWS = (trim, compact, lambda messages: Views().of(messages).messages)
+VIEWS = (trim, compact, lambda messages: Views(deduplicate=False).of(messages).messages)
 each_shape = pytest.mark.parametrize("shape", list(SHAPES))
 
 calls = st.builds(
@@ -91,7 +91,7 @@ def test_pairs_order_and_keys_are_kept_and_nothing_is_mutated(shape: str, script
 def test_turns_after_the_cut_are_the_same_objects(shape: str, script: list[Turn]) -> None:
     messages = rendered(shape, script)
     recent = len(rendered(shape, script[cut(len(script)) :]))
-    for view in (trim, lambda messages: Views(compact=False).of(messages).messages):
+    for view in (trim, lambda messages: Views(compact=False, deduplicate=False).of(messages).messages):
         made = view(messages)
         after = zip(made[len(made) - recent :], messages[len(messages) - recent :], strict=True)
         assert all(one is other for one, other in after)
