@@ -1,19 +1,20 @@
-"""Agents at a glance: a line for each workflow and agent, which leads to the dashboards with the details."""
+"""Agents at a glance: what fires, the worst of each kind, and a line for each job, workflow and agent."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from agent_otel import semconv
-from agent_otel.alerts.promql import JOB, share, share_or_none
+from agent_otel.alerts.promql import JOB, share_or_none
+from agent_otel.alerts.rules import UNTOLD
 from dashboards import links
-from dashboards.forecast import room, turns_left
-from dashboards.frame import Frame, Row, glance
+from dashboards.forecast import LARGEST, filled
+from dashboards.frame import FIRING, Frame, Row, processes
 from dashboards.panels import (
     BYTES,
     COUNT,
     FEW_IS_GOOD,
+    MONEY,
     NO_RUNTIME,
+    NONE_IS_GOOD,
     SHARE,
     TOKENS,
     Line,
@@ -22,7 +23,7 @@ from dashboards.panels import (
     none_of,
     stat_of,
 )
-from dashboards.payload import FEW, NO_GROWTH, ROOM
+from dashboards.payload import FEW, NO_GROWTH
 from dashboards.payload_parts import NEAR
 from dashboards.queries import (
     AGENT,
@@ -32,7 +33,6 @@ from dashboards.queries import (
     WINDOW,
     WORKFLOW,
     Scope,
-    drawn,
     highest,
     legend,
     lowest,
@@ -41,131 +41,130 @@ from dashboards.queries import (
     top,
 )
 from dashboards.tables import Column, table_of
-from dashboards.tools_parts import CUT, FAILED, FAILURE
-
-if TYPE_CHECKING:
-    from agent_otel.semconv.types import Metric
+from dashboards.tools_parts import FAILED, FAILURE
 
 S = Scope({JOB: "job", WORKFLOW: "workflow", AGENT: "agent"})
 
-_LINE = f"{WORKFLOW}, {AGENT}"
-
-
-def _seen(by: str, series: str) -> str:
-    return f"group by ({by}) (last_over_time({series}[{RANGE}]))"
-
-
-def _runs(scope: Scope) -> str:
-    return _seen(_LINE, scope.select(semconv.EXECUTION_TOOL_CALLS, "_count"))
-
-
-#: The workflows and agents whose executions ended in the time range.
-_RUNS = _runs(S)
-#: The other agents that called a tool, and the other workflows that carried a payload.
-_CALLERS = (
-    f"{_seen(AGENT, S.select(semconv.TOOL_DURATION, '_count'))} "
-    f"unless on ({AGENT}) {_runs(Scope({JOB: 'job', AGENT: 'agent'}))}"
-)
-_CARRIERS = (
-    f"{_seen(WORKFLOW, S.select(semconv.UTILIZATION, '_count'))} "
-    f"unless on ({WORKFLOW}) {_runs(Scope({JOB: 'job', WORKFLOW: 'workflow'}))}"
-)
-#: The agents and the tools that they called.
-_TOOLS = _seen(f"{JOB}, {AGENT}, {TOOL}", S.select(semconv.TOOL_DURATION, "_count"))
-
-
-def _of_workflow(value: str) -> str:
-    """Return the value of a workflow on each of its lines."""
-    return f"({_RUNS} or {_CARRIERS}) * on ({WORKFLOW}) group_left () ({value})"
-
-
-def _of_agent(value: str) -> str:
-    """Return the value of an agent on each of its lines."""
-    return f"({_RUNS} or {_CALLERS}) * on ({AGENT}) group_left () ({value})"
-
-
-def _of_tools(metric: Metric, suffix: str = "") -> str:
-    """Return the sum of a counter over the tools that an agent called. Agents that share a tool share its counts."""
-    counted = S.sum(metric, suffix, by=(JOB, TOOL))
-    return f"sum by ({AGENT}) ({_TOOLS} * on ({JOB}, {TOOL}) group_left () ({counted}))"
-
-
-_FAILED_CALLS = S.sum(semconv.TOOL_DURATION, "_count", by=(AGENT,), matchers=FAILURE)
-_CALLS = S.sum(semconv.TOOL_DURATION, "_count", by=(AGENT,))
-_WORST = S.quantile(1, semconv.UTILIZATION, by=(WORKFLOW,))
+_LINE = (JOB, WORKFLOW, AGENT)
+_TURNS = f"(last_over_time({S.select(semconv.TURNS_LEFT)}[{RANGE}]))"
+_STUCK = f"sum by ({', '.join(_LINE)}) ({S.select(semconv.STUCK)})"
+_LARGEST = LARGEST.format(by=WORKFLOW, series=S.select(semconv.PAYLOAD_LARGEST), over=WINDOW)
+_CALLS = S.sum(semconv.TOOL_DURATION, "_count", by=_LINE)
+_FAILED_CALLS = S.sum(semconv.TOOL_DURATION, "_count", by=_LINE, matchers=FAILURE)
+_STORE_FAILS = S.sum(semconv.CLAIM_CHECK_OPERATIONS, by=(JOB,), matchers=(f'{semconv.RESULT}!="ok"',))
 
 _TO_WORKFLOW = links.of_workflow(links.field(WORKFLOW))
 _TO_AGENT = links.of_agent(links.field(AGENT))
 _TO_TOOL = links.of_tool(links.field(TOOL))
 
-_GLANCE = glance(
-    stat_of(
-        "Worst payload",
-        "The workflow whose payload came nearest to its cap, as the upper bound of its bucket. From 80 % on the next "
-        "turn may be the last: click it for what fills it.",
-        highest(drawn(_WORST)),
-        SHARE,
-        NEAR,
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadNearCap", "AgentWorkflowPayloadOverCap"),
-        links=_TO_WORKFLOW,
-        empty=NO_RUNTIME,
+_ALERT_LABELS = {
+    "severity": "Severity",
+    "alertname": "Alert",
+    TOOL: "Tool",
+    WORKFLOW: "Workflow",
+    AGENT: "Agent",
+    JOB: "Job",
+}
+_BY_ALERT = ", ".join(_ALERT_LABELS)
+
+_NOW = Row(
+    "At a glance",
+    (
+        table_of(
+            "Firing alerts",
+            "Alerts of this package that fire now, the oldest last. Each has a runbook with the first step. Empty: none"
+            " fires, or the rules of the folder alerts are not loaded.",
+            _ALERT_LABELS,
+            [
+                Column(
+                    "Since",
+                    f"1000 * max by ({_BY_ALERT}) (ALERTS_FOR_STATE) and on ({_BY_ALERT}) group by ({_BY_ALERT}) "
+                    f'({FIRING.removesuffix("}")},severity!="info",{JOB}=~"$job"}})',
+                    "dateTimeFromNow",
+                )
+            ],
+            ("Since",),
+            height=6,
+            links={"Tool": links.of_tool(links.cell("Tool")), "Workflow": links.of_workflow(links.cell("Workflow"))},
+            empty="no alert fires",
+        ),
+        processes().span(6),
+        stat_of(
+            "Worst payload",
+            "The workflow whose largest payload has the most of its cap. From 80 % on the next turn may be the last: "
+            "click it for what fills it.",
+            highest(filled(S, WORKFLOW)),
+            SHARE,
+            NEAR,
+            who=legend(WORKFLOW),
+            alerts=("AgentWorkflowPayloadNearCap", "AgentWorkflowPayloadOverCap"),
+            links=_TO_WORKFLOW,
+            empty=NO_RUNTIME,
+        ),
+        stat_of(
+            "Fewest turns left",
+            "The workflow with the fewest turns left to its cap. Below 3: end or compact the execution, or store its "
+            "results and carry references.",
+            lowest(f"min by ({WORKFLOW}) {_TURNS}"),
+            COUNT,
+            FEW,
+            who=legend(WORKFLOW),
+            alerts=("AgentWorkflowPayloadNearCap",),
+            links=_TO_WORKFLOW,
+            empty=NO_GROWTH,
+        ),
+        stat_of(
+            "Incomplete answers",
+            "The tool with the most final answers that stand on a part of its result, of which the model was not told. "
+            "The alert counts the same.",
+            most_often(S.sum(semconv.ANSWERS_INCOMPLETE, by=(TOOL,), matchers=UNTOLD), TOOL),
+            COUNT,
+            FEW_IS_GOOD,
+            who=legend(TOOL),
+            alerts=("AgentAnswersIncomplete",),
+            links=_TO_TOOL,
+        ),
+        stat_of(
+            "Lost histories",
+            "The agent with the most requests that lack the results of its tools. Check the checkpointer and the ids.",
+            named(most_often(S.sum(semconv.HISTORY_LOST, by=(AGENT,)), AGENT), AGENT),
+            COUNT,
+            NONE_IS_GOOD,
+            who=legend(AGENT),
+            alerts=("AgentHistoryLost",),
+            links=_TO_AGENT,
+        ),
+        stat_of(
+            "Claim store",
+            "The job with the most failed operations on the claim store. Check the store of AGENT_OTEL_CLAIM_CHECK.",
+            most_often(_STORE_FAILS, JOB),
+            COUNT,
+            FEW_IS_GOOD,
+            who=legend(JOB),
+            alerts=("AgentClaimCheckFailing",),
+        ),
+        stat_of(
+            "Repeats",
+            "The tool with the most calls that repeat arguments or a result of a call before: the agent may loop.",
+            most_often(S.sum(semconv.TOOL_REPEATS, by=(TOOL,)), TOOL),
+            COUNT,
+            FEW_IS_GOOD,
+            who=legend(TOOL),
+            alerts=("AgentRepeatsItself",),
+            links=_TO_TOOL,
+        ),
+        stat_of(
+            "Money an hour",
+            "The workflow and agent with the costliest executions, in US dollars an hour of the time range. Empty: no "
+            "model has a price.",
+            highest(f"3600 * {S.sum(semconv.EXECUTION_PRICE, '_sum', by=RUN, function='rate')}"),
+            MONEY,
+            who=legend(*RUN),
+            alerts=("AgentExecutionCostly",),
+            links=_TO_AGENT,
+        ),
     ),
-    stat_of(
-        "Fewest turns left",
-        "The workflow with the fewest turns left to its cap at the mean growth. Below 3: drop old results from the "
-        "state, or store them and carry a reference.",
-        lowest(turns_left(S)),
-        COUNT,
-        FEW,
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadNearCap",),
-        links=_TO_WORKFLOW,
-        empty=NO_GROWTH,
-    ),
-    stat_of(
-        "Calls that failed",
-        "The agent with the most tool calls that ended in an error. Click it for its executions, and see Errors and "
-        "latency of the tools. No data: another instrumentation emits the durations.",
-        named(most_often(_FAILED_CALLS, AGENT, S.sum(semconv.TOOL_DURATION, "_count")), AGENT),
-        COUNT,
-        none_of("error"),
-        who=legend(AGENT),
-        alerts=("AgentToolErrorRateHigh",),
-        links=_TO_AGENT,
-    ),
-    stat_of(
-        "Truncated results",
-        "The tool with the most results of which the model sees only a part. Click it for the layer that truncates: "
-        "some of the limits can be configured.",
-        most_often(S.sum(semconv.RESULTS_TRUNCATED, by=(TOOL,)), TOOL),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(TOOL),
-        alerts=("AgentToolFirstTruncation",),
-        links=_TO_TOOL,
-    ),
-    stat_of(
-        "Answers from a part",
-        "The tool after whose incomplete results the agent most often gave a final answer. Give the tool a cursor and "
-        "describe it.",
-        most_often(S.sum(semconv.ANSWERS_INCOMPLETE, by=(TOOL,)), TOOL),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(TOOL),
-        alerts=("AgentAnswersIncomplete",),
-        links=_TO_TOOL,
-    ),
-    stat_of(
-        "Longest executions",
-        "The workflow and agent with the most tool calls in an execution, 5 % of the executions having more. Far more "
-        "than its other executions make: some loop; set a limit.",
-        highest(drawn(S.quantile(0.95, semconv.EXECUTION_TOOL_CALLS, by=RUN))),
-        COUNT,
-        who=legend(*RUN),
-        alerts=("AgentLimitHit",),
-        links=_TO_AGENT,
-    ),
+    open=True,
 )
 
 _PAYLOAD = (links.to_dashboard(links.PAYLOAD, "Payloads of this workflow", workflow=links.cell("Workflow")),)
@@ -177,54 +176,33 @@ _EXECUTIONS = (
 _RESULTS = (links.to_dashboard(links.TOOLS, "Tool results"),)
 
 _LINES = Row(
-    "Workflows and agents",
+    "Jobs, workflows and agents",
     (
         table_of(
-            "Workflows and agents",
-            "A line for each workflow and agent, the most dangerous first; click a number for its dashboard. Cap used, "
-            "room and turns are of the workflow. Failed, truncated and answers are of the tools that the agent calls, "
-            "also where another agent shares them.",
-            {WORKFLOW: "Workflow", AGENT: "Agent"},
+            "Jobs, workflows and agents",
+            "A line for each job, workflow and agent, the most dangerous first; click a number for its dashboard. A "
+            "cell without data is empty.",
+            {JOB: "Job", WORKFLOW: "Workflow", AGENT: "Agent"},
             [
+                Column("Stuck", _STUCK, COUNT, none_of("stuck"), _PAYLOAD),
+                Column("Cap used", filled(S, *_LINE), SHARE, NEAR, _PAYLOAD),
+                Column("Turns left", f"min by ({', '.join(_LINE)}) {_TURNS}", COUNT, FEW, _PAYLOAD),
                 Column(
-                    "Stuck",
-                    _of_workflow(S.sum(semconv.STUCK_RETRIES, by=(WORKFLOW,))),
-                    COUNT,
-                    none_of("stuck"),
-                    _PAYLOAD,
-                ),
-                Column(
-                    "Rejected",
-                    _of_workflow(S.sum(semconv.PAYLOADS_REJECTED, by=(WORKFLOW,))),
-                    COUNT,
-                    none_of("rejected"),
-                    _PAYLOAD,
-                ),
-                Column("Cap used", _of_workflow(drawn(_WORST)), SHARE, NEAR, _PAYLOAD),
-                Column("Room left", _of_workflow(f"min by ({WORKFLOW}) ({room(S, 1)})"), BYTES, ROOM, _PAYLOAD),
-                Column("Turns left", _of_workflow(f"min by ({WORKFLOW}) ({turns_left(S)})"), COUNT, FEW, _PAYLOAD),
-                Column(
-                    "Truncated",
-                    _of_agent(
-                        share(_of_tools(semconv.RESULTS_TRUNCATED), _of_tools(semconv.RESULT_SIZE, "_count")),
-                    ),
-                    SHARE,
-                    CUT,
-                    _RESULTS,
-                ),
-                Column(
-                    "From a part",
-                    _of_agent(_of_tools(semconv.ANSWERS_INCOMPLETE)),
+                    "Incomplete",
+                    S.sum(semconv.ANSWERS_INCOMPLETE, by=_LINE, matchers=UNTOLD),
                     COUNT,
                     FEW_IS_GOOD,
                     _RESULTS,
                 ),
-                Column("Failed", _of_agent(share_or_none(_FAILED_CALLS, _CALLS)), SHARE, FAILED, _RESULTS),
-                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=RUN), COUNT, links=_EXECUTIONS),
-                Column("Tool calls", S.sum(semconv.EXECUTION_TOOL_CALLS, "_sum", by=RUN), COUNT, links=_EXECUTIONS),
-                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=RUN), TOKENS, links=_EXECUTIONS),
+                Column("Lost", S.sum(semconv.HISTORY_LOST, by=_LINE), COUNT, NONE_IS_GOOD, _EXECUTIONS),
+                Column("Repeats", S.sum(semconv.TOOL_REPEATS, by=_LINE), COUNT, FEW_IS_GOOD, _RESULTS),
+                Column("Failed", share_or_none(_FAILED_CALLS, _CALLS), SHARE, FAILED, _RESULTS),
+                Column("Tool calls", S.sum(semconv.ARGS_SIZE, "_count", by=_LINE), COUNT, links=_RESULTS),
+                Column("Executions", S.sum(semconv.EXECUTION_TOOL_CALLS, "_count", by=_LINE), COUNT, links=_EXECUTIONS),
+                Column("Tokens", S.sum(semconv.EXECUTION_TOKENS, "_sum", by=_LINE), TOKENS, links=_EXECUTIONS),
+                Column("Money", S.sum(semconv.EXECUTION_PRICE, "_sum", by=_LINE), MONEY, links=_EXECUTIONS),
             ],
-            ("Stuck", "Rejected", "Cap used", "Truncated"),
+            ("Stuck", "Cap used", "Incomplete"),
             height=12,
             links={
                 "Workflow": links.of_workflow(links.cell("Workflow")),
@@ -239,12 +217,11 @@ _OVER_TIME = Row(
     "Over time",
     (
         graph_of(
-            "Worst payload by workflow",
-            "Share of the cap that the largest payload of a workflow reached. A line that only rises ends at the cap: "
-            "end or compact its executions.",
-            [Line(top(drawn(S.quantile(1, semconv.UTILIZATION, by=(WORKFLOW,), over=WINDOW))), legend(WORKFLOW))],
-            SHARE,
-            steps=NEAR,
+            "Largest payload by workflow",
+            "Exact bytes of the largest payload of a workflow. A line that only rises ends at the cap: end or compact "
+            "its executions.",
+            [Line(top(_LARGEST), legend(WORKFLOW))],
+            BYTES,
             links=_TO_WORKFLOW,
             empty=NO_RUNTIME,
         ),
@@ -266,8 +243,8 @@ _OVER_TIME = Row(
 DASHBOARD = Frame(
     uid=links.AGENTS,
     title="Agents: at a glance",
-    description="A line for each workflow and agent: room and turns left, truncated results, failures, calls, tokens.",
-    rows=(_GLANCE, _LINES, _OVER_TIME),
+    description="What fires, the worst of each kind, and a line for each job, workflow and agent.",
+    rows=(_NOW, _LINES, _OVER_TIME),
     variables={
         "workflow": (semconv.EXECUTION_TOOL_CALLS, semconv.WORKFLOW_NAME),
         "agent": (semconv.EXECUTION_TOOL_CALLS, semconv.AGENT_NAME),

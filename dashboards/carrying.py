@@ -10,9 +10,9 @@ from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Row
 from dashboards.links import to_alert
-from dashboards.panels import BYTES, BYTES_A_SECOND, COUNT, MONEY, SECONDS, SHARE, TOKENS, Line, events_of, graph_of
+from dashboards.panels import BYTES, COUNT, MONEY, SECONDS, SHARE, TOKENS, Line, events_of, graph_of
 from dashboards.queries import AGENT, RUN, TOOL, WINDOW, WORKFLOW, Scope, drawn, legend, mean, top
-from dashboards.tables import Column, table_of, traces_of
+from dashboards.tables import Column, table_of
 
 if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
@@ -22,6 +22,7 @@ S = Scope({JOB: "job"})
 _CHANGE = (semconv.PART, semconv.CHANGE)
 _MODEL = prometheus_label(semconv.REQUEST_MODEL)
 _ERROR = prometheus_label(semconv.ERROR_TYPE)
+_FAILED_BY = (_MODEL, prometheus_label(semconv.PROVIDER_NAME), _ERROR)
 #: Parts of requests that belong to a tool.
 _OF_TOOLS = (f'{TOOL}!=""',)
 _NEAR = ((None, "green"), (0.8, "orange"), (1, "red"))
@@ -55,20 +56,6 @@ CONTEXT = Row(
             links=(to_alert("AgentContextNearLimit"), to_alert("AgentRequestRejected")),
         ),
         graph_of(
-            "Results sent again",
-            "Bytes of tool results that models were sent after the first time, by tool. Each later request of a "
-            "conversation carries all earlier results: the tool on top costs most. Trim its old results "
-            "(AGENT_OTEL_TRIM_RESULTS), or return less.",
-            [
-                Line(
-                    top(S.sum(semconv.RESULT_RESENT, by=(TOOL,), over=WINDOW, function="rate")),
-                    legend(TOOL),
-                )
-            ],
-            BYTES_A_SECOND,
-            span=6,
-        ),
-        graph_of(
             "Model requests, p95",
             "Seconds that a model request takes, to the end of its stream, by model and kind of error. Empty: another "
             "instrumentation in the process records the durations.",
@@ -80,6 +67,18 @@ CONTEXT = Row(
             ],
             SECONDS,
             span=6,
+        ),
+        events_of(
+            "Model requests that failed",
+            "Model requests that ended in an error, by model, provider and kind. One model: its provider has a fault. "
+            "All: the network or a key.",
+            [
+                Line(
+                    top(S.events(semconv.MODEL_DURATION, "_count", by=_FAILED_BY, matchers=(f'{_ERROR}!=""',))),
+                    legend(*_FAILED_BY),
+                    state="error",
+                )
+            ],
         ),
     ),
 )
@@ -118,42 +117,6 @@ CARRYING = Row(
             MONEY,
             span=8,
         ),
-        graph_of(
-            "Tokens by tool, in $window",
-            "Input tokens that a tool's results and arguments take in model requests. Far above its own results: old "
-            "results are sent again in each turn; trim them (AGENT_OTEL_TRIM_RESULTS).",
-            [Line(_by(semconv.CONTEXT_TOKENS_OF, TOOL, matchers=_OF_TOOLS), legend(TOOL))],
-            TOKENS,
-            span=8,
-        ),
-        graph_of(
-            "Money by model and part, in $window",
-            "US dollars of input tokens by model and part of the request. tools on top: each request offers too many.",
-            [Line(_by(semconv.CONTEXT_COST, _MODEL, semconv.PART), legend(_MODEL, semconv.PART))],
-            MONEY,
-            span=8,
-        ),
-        graph_of(
-            "Tokens of an execution, p95",
-            "5 % of the executions take more tokens than this, by workflow and agent. A rise without more tool calls: "
-            "the results became larger, or the history is trimmed no more.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_TOKENS))), legend(*RUN), exemplars=True)],
-            TOKENS,
-        ),
-        graph_of(
-            "Money of an execution, p95",
-            "5 % of the executions cost more than this, by workflow and agent. Their traces have "
-            "agent_otel.execution.cost on the outermost span.",
-            [Line(drawn(top(_p95(semconv.EXECUTION_PRICE))), legend(*RUN), exemplars=True)],
-            MONEY,
-        ),
-        graph_of(
-            "Money by workflow, in $window",
-            "US dollars of the model requests of finished executions, by workflow and agent. A rise without more "
-            "executions: look at their tokens and requests in the table below.",
-            [Line(top(S.sum(semconv.EXECUTION_PRICE, "_sum", by=RUN, over=WINDOW)), legend(*RUN))],
-            MONEY,
-        ),
         events_of(
             "Broken beginnings of requests",
             "Requests that continue the one before and begin otherwise, by the first part that changed: no prompt "
@@ -161,46 +124,6 @@ CARRYING = Row(
             "tool_results: old results are shortened one by one. The span around the request has "
             f"{semconv.CONTEXT_CHANGED_TOOL}.",
             [Line(top(S.events(semconv.PREFIX_CHANGES, by=_CHANGE)), legend(*_CHANGE))],
-        ),
-        graph_of(
-            "Cache misses, in $window",
-            "US dollars that tokens cost because a request began otherwise than the one before, by the part that "
-            "changed and how. Empty: nothing changed, or no model has a price (AGENT_OTEL_MODEL_PRICES).",
-            [Line(top(S.sum(semconv.MISSED_COST, by=_CHANGE, over=WINDOW)), legend(*_CHANGE))],
-            MONEY,
-        ),
-        graph_of(
-            "Saved by remedies, in $window",
-            "Input tokens that model requests would have had in addition: what a remedy removed counts in each request "
-            "that lacks it. Empty: no remedy is on, or none had anything to remove.",
-            [Line(_by(semconv.CONTEXT_SAVED_TOKENS, semconv.STRATEGY), legend(semconv.STRATEGY))],
-            TOKENS,
-            span=6,
-        ),
-        graph_of(
-            "Money saved by remedies, in $window",
-            "US dollars of these tokens. Less than the price of a remedy's own model requests, which summaries make: "
-            "raise AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS. Empty: no model has a price.",
-            [Line(_by(semconv.CONTEXT_SAVED_COST, semconv.STRATEGY), legend(semconv.STRATEGY))],
-            MONEY,
-            span=6,
-        ),
-        graph_of(
-            "Savable by remedies that are off, in $window",
-            "Input tokens that model requests would not have had with one more remedy, estimated from the bytes of "
-            "their parts, each remedy by itself. claim_check: AGENT_OTEL_CLAIM_CHECK; trim: AGENT_OTEL_TRIM_RESULTS; "
-            "compact: AGENT_OTEL_COMPACT_ARGUMENTS.",
-            [Line(_by(semconv.CONTEXT_SAVABLE_TOKENS, semconv.STRATEGY), legend(semconv.STRATEGY))],
-            TOKENS,
-            span=6,
-        ),
-        graph_of(
-            "Money savable by remedies that are off",
-            "US dollars of these tokens in $window. A change of old messages costs cached tokens, which is not taken "
-            "off. Empty: no model has a price.",
-            [Line(_by(semconv.CONTEXT_SAVABLE_COST, semconv.STRATEGY), legend(semconv.STRATEGY))],
-            MONEY,
-            span=6,
         ),
         table_of(
             "Costliest workflows",
@@ -243,15 +166,6 @@ CARRYING = Row(
             ],
             ("Tokens",),
             links={"Tool": links.of_tool(links.cell("Tool"))},
-        ),
-        traces_of(
-            "Executions with a price",
-            "Spans of the latest executions whose model requests have a price, from the data source chosen as Tempo; "
-            "empty without one. A click on a column's title puts the costliest on top.",
-            f"{{ span.{semconv.EXECUTION_COST} > 0 }} | select(span.{semconv.WORKFLOW_NAME}, "
-            f"span.{semconv.AGENT_NAME}, span.{semconv.EXECUTION_COST}, span.{semconv.EXECUTION_INPUT_TOKENS}, "
-            f"span.{semconv.EXECUTION_CACHED_TOKENS}, span.{semconv.EXECUTION_REQUESTS}, "
-            f"span.{semconv.EXECUTION_CALLS}, span.{semconv.EXECUTION_RETRIES})",
         ),
     ),
 )

@@ -7,27 +7,23 @@ from typing import TYPE_CHECKING
 from grafana_foundation_sdk.models.common import StackingMode
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import JOB, share
+from agent_otel.alerts.promql import JOB
 from dashboards import carrying, links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
-    BYTES_A_SECOND,
     COUNT,
-    FEW_IS_GOOD,
     NONE_IS_GOOD,
     SECONDS,
     SHARE,
     Line,
     events_of,
     graph_of,
-    heatmap_of,
     stat_of,
 )
 from dashboards.queries import (
     AGENT,
     RUN,
-    TOOL,
     WINDOW,
     WORKFLOW,
     Scope,
@@ -87,40 +83,10 @@ _GLANCE = glance(
         links=_LINKS,
     ),
     stat_of(
-        "Tool results, p95",
-        "The workflow and agent whose executions have the most bytes of tool results. Every later request carries them "
-        "again: they, not a single request, are the cost of a question.",
-        highest(drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=RUN))),
-        BYTES,
-        who=legend(*RUN),
-        links=_LINKS,
-    ),
-    stat_of(
         "Lost histories",
         "The agent with the most requests after the first turn without any earlier message: the model does not see the "
         "conversation. Check the checkpointer, the session ids and the history window.",
         _worst_agent(semconv.HISTORY_LOST),
-        COUNT,
-        NONE_IS_GOOD,
-        who=legend(AGENT),
-        alerts=("AgentHistoryLost",),
-        links=_OF_AGENT,
-    ),
-    stat_of(
-        "Doubled histories",
-        "The agent with the most requests that hold the same message or result twice. Both copies are paid for. Find "
-        "the two places that append.",
-        _worst_agent(semconv.HISTORY_DOUBLED),
-        COUNT,
-        NONE_IS_GOOD,
-        who=legend(AGENT),
-        links=_OF_AGENT,
-    ),
-    stat_of(
-        "Dropped tasks",
-        "The agent with the most conversations whose history window dropped the first user message: the model goes on "
-        "without the task. Keep that message, or summarise what the window drops.",
-        _worst_agent(semconv.TASKS_DROPPED),
         COUNT,
         NONE_IS_GOOD,
         who=legend(AGENT),
@@ -135,38 +101,6 @@ _GLANCE = glance(
         _mean_of(semconv.REQUEST_STABLE),
         SHARE,
         _PREFIX,
-    ),
-    stat_of(
-        "Limits hit",
-        "The limit because of which the most calls were skipped. Either the agent loops, or the limit is too low.",
-        most_often(S.sum(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), semconv.LIMIT),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(semconv.LIMIT),
-        alerts=("AgentLimitHit",),
-    ),
-    stat_of(
-        "Calls denied",
-        "The tool with the most calls that the dispatch policy denied, or would deny in its mode monitor. The agent is "
-        "misled, or the policy lacks a rule.",
-        most_often(S.sum(semconv.POLICY_DENIED, by=(TOOL,)), TOOL),
-        COUNT,
-        NONE_IS_GOOD,
-        who=legend(TOOL),
-        alerts=("AgentToolCallDenied",),
-        links=(links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),),
-    ),
-    stat_of(
-        "Claim checks that failed",
-        "Share of failed operations on the claim store. After a failed put the model gets only the beginning; after "
-        "a failed get, nothing. See Claim check.",
-        share(
-            or_zero(S.sum(semconv.CLAIM_CHECK_OPERATIONS, matchers=_FAILED)),
-            S.sum(semconv.CLAIM_CHECK_OPERATIONS),
-        ),
-        SHARE,
-        ((None, "green"), (0.001, "orange"), (0.05, "red")),
-        alerts=("AgentClaimCheckFailing",),
     ),
 )
 
@@ -185,7 +119,6 @@ _RUNS = Row(
                 Column("Bytes each", _mean_of(semconv.EXECUTION_RESULT_SIZE, *RUN), BYTES),
                 Column("Bytes, p95", drawn(S.quantile(0.95, semconv.EXECUTION_RESULT_SIZE, by=RUN)), BYTES),
                 Column("Payload, p95", drawn(S.quantile(0.95, semconv.EXECUTION_PAYLOAD_SIZE, by=RUN)), BYTES),
-                Column("Payload, max", drawn(S.quantile(1, semconv.EXECUTION_PAYLOAD_SIZE, by=RUN)), BYTES),
             ],
             ("Bytes each",),
             links={
@@ -220,19 +153,6 @@ _COST = Row(
             BYTES,
             logarithmic=True,
         ),
-        heatmap_of(
-            "Executions by bytes",
-            "Executions by the bytes of their tool results. The band on top is few runs and most of the cost; sizes "
-            "of single results do not show it.",
-            S.buckets(semconv.EXECUTION_RESULT_SIZE),
-            BYTES,
-        ),
-        heatmap_of(
-            "Executions by tool calls",
-            "Executions by number of tool calls. A sharp upper edge: a limit is in force.",
-            S.buckets(semconv.EXECUTION_TOOL_CALLS),
-            COUNT,
-        ),
     ),
 )
 
@@ -256,35 +176,6 @@ _REQUEST = Row(
             BYTES,
             stacked=StackingMode.NORMAL,
         ),
-        graph_of(
-            "Size of a part, p95",
-            "p95 of a request's size by part. tool_results that rises over hours: conversations grow longer; that "
-            "jumps: one tool returns more. A context window holds about 4 bytes per token.",
-            [Line(S.quantile(0.95, semconv.REQUEST_SIZE, by=_PART, over=WINDOW), legend(semconv.PART))],
-            BYTES,
-            logarithmic=True,
-        ),
-        graph_of(
-            "Stability of the prefix",
-            "Share of a request that equals the beginning of the previous one; an agent whose requests hold no earlier "
-            "turn has none. p10 near 0: some requests have a new "
-            "beginning and are not cached. A drop after a release: the prompt has a time or an id at its top.",
-            [
-                Line(S.quantile(at, semconv.REQUEST_STABLE, over=WINDOW), name)
-                for at, name in ((0.1, "p10"), (0.5, "p50"))
-            ],
-            SHARE,
-            steps=_PREFIX,
-            span=8,
-        ),
-        graph_of(
-            "Cached tokens a second",
-            "Tokens that providers read from their cache, at a fraction of the price. A drop while requests "
-            "continue: the prefix became unstable, see the graph on the left.",
-            [Line(S.sum(semconv.CACHED_TOKENS, over=WINDOW, function="rate"), "cached tokens")],
-            COUNT,
-            span=8,
-        ),
         events_of(
             "Lost and doubled histories",
             "Requests without the earlier turns, and requests that hold a message or result twice, by agent. Both "
@@ -294,30 +185,6 @@ _REQUEST = Row(
                 Line(top(S.events(semconv.HISTORY_DOUBLED, by=(AGENT,))), f"doubled {legend(AGENT)}"),
             ],
             span=8,
-        ),
-        graph_of(
-            "Bytes dropped by windows",
-            "Bytes of earlier messages that a history window left out, by agent. The model does not see them again. "
-            "Remedies are not in it.",
-            [
-                Line(
-                    top(S.sum(semconv.HISTORY_DROPPED, by=(AGENT,), over=WINDOW, function="rate")),
-                    legend(AGENT),
-                )
-            ],
-            BYTES_A_SECOND,
-            stacked=StackingMode.NORMAL,
-            span=12,
-        ),
-        events_of(
-            "Turns and tasks dropped by windows",
-            "Messages of the model with their results, and first user messages, that a history window left out, by "
-            "agent. A dropped task: the agent works on without its instruction.",
-            [
-                Line(top(S.events(semconv.TURNS_DROPPED, by=(AGENT,))), f"turns {legend(AGENT)}"),
-                Line(top(S.events(semconv.TASKS_DROPPED, by=(AGENT,))), f"tasks {legend(AGENT)}"),
-            ],
-            span=12,
         ),
     ),
 )
@@ -329,7 +196,10 @@ _REMEDIES = Row(
             "Calls skipped, by limit",
             "Calls that did not run because their execution had reached a limit. Bars that go on: the agent ignores "
             "the limit's error; stop the execution.",
-            [Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT))],
+            [
+                Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT)),
+                Line(S.events(semconv.POLICY_DENIED, by=(semconv.RULE,)), f"denied {legend(semconv.RULE)}"),
+            ],
             span=12,
         ),
         graph_of(
@@ -346,57 +216,32 @@ _REMEDIES = Row(
             SECONDS,
             span=12,
         ),
-        graph_of(
-            "Bytes removed by remedies",
-            "Bytes that remedies removed from requests. Flat at 0 with a remedy on: no result was large enough, or "
-            "the remedy is not in force.",
-            [
-                Line(
-                    S.sum(semconv.CONTEXT_REMOVED, by=(semconv.STRATEGY,), over=WINDOW, function="rate"),
-                    legend(semconv.STRATEGY),
-                )
-            ],
-            BYTES_A_SECOND,
-            stacked=StackingMode.NORMAL,
-            span=12,
-        ),
-        events_of(
-            "Summaries of long requests",
-            "Requests above AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS that went out with a new summary (made), and summarisers "
-            "that failed, so that the request went out as it was (failed). Many of an agent: raise the threshold, or "
-            "lower the target.",
-            [Line(S.events(semconv.CONTEXT_SUMMARIES, by=(semconv.RESULT,)), legend(semconv.RESULT))],
-            span=12,
-            states=(semconv.FAILED,),
-        ),
     ),
+)
+
+_STRATEGY = (semconv.STRATEGY,)
+_SAVINGS = graph_of(
+    "Tokens saved and savable, in $window",
+    "Input tokens that requests lacked because of a remedy, and those that they would lack with one that is off. "
+    "Savable far above saved: switch that remedy on.",
+    [
+        Line(top(S.sum(semconv.CONTEXT_SAVED_TOKENS, by=_STRATEGY, over=WINDOW)), f"saved {legend(*_STRATEGY)}"),
+        Line(top(S.sum(semconv.CONTEXT_SAVABLE_TOKENS, by=_STRATEGY, over=WINDOW)), f"savable {legend(*_STRATEGY)}"),
+    ],
+    COUNT,
 )
 
 _ENDED = (semconv.OPERATION, semconv.RESULT)
 _CLAIM = Row(
-    "Claim check",
+    "Claim check and savings",
     (
+        _SAVINGS,
         events_of(
             "Operations by result",
             "Writes and reads of the store by result. timeout or open: the store is slow or down, and results are "
             "not stored. expired: AGENT_OTEL_CLAIM_CHECK_TTL is too short. denied: another key or owner.",
             [Line(S.events(semconv.CLAIM_CHECK_OPERATIONS, by=_ENDED), legend(*_ENDED))],
             states=("error",),
-        ),
-        graph_of(
-            "References that were not resolved",
-            "Share of reads that returned no result: the model could not read the rest. Raise the TTL, or share one "
-            "store among all workers.",
-            [
-                Line(
-                    share(
-                        S.sum(semconv.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=(*_GETS, *_FAILED)),
-                        S.sum(semconv.CLAIM_CHECK_OPERATIONS, by=(JOB,), over=WINDOW, matchers=_GETS),
-                    ),
-                    f"unresolved {legend(JOB)}",
-                )
-            ],
-            SHARE,
         ),
         graph_of(
             "Duration of operations, p95",
@@ -409,18 +254,6 @@ _CLAIM = Row(
                 )
             ],
             SECONDS,
-        ),
-        graph_of(
-            "Bytes to and from the store",
-            "Far more put than get: the beginning of a result is enough for the model. More get than put: the model "
-            "reads whole results; raise AGENT_OTEL_CLAIM_CHECK_BYTES.",
-            [
-                Line(
-                    S.sum(semconv.CLAIM_CHECK_IO, by=(semconv.OPERATION,), over=WINDOW, function="rate"),
-                    legend(semconv.OPERATION),
-                )
-            ],
-            BYTES_A_SECOND,
         ),
     ),
 )

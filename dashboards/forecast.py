@@ -14,6 +14,18 @@ PER_WORKFLOW = (RUNTIME, WORKFLOW)
 DIRECTION = semconv.DIRECTION
 
 
+#: The exact largest of a gauge of the moment.
+LARGEST = "max by ({by}) (max_over_time({series}[{over}]))"
+
+
+def filled(scope: Scope, *by: str) -> str:
+    """Return what share of its cap the largest payload has, exactly."""
+    labels = dict.fromkeys((*by, RUNTIME, DIRECTION))
+    sizes = LARGEST.format(by=", ".join(labels), series=scope.select(semconv.PAYLOAD_LARGEST), over=RANGE)
+    caps = cap(scope, RUNTIME, DIRECTION)
+    return f"max by ({', '.join(by)}) ({sizes} / on ({RUNTIME}, {DIRECTION}) group_left () {caps})"
+
+
 def cap(scope: Scope, *by: str, matchers: tuple[str, ...] = (), over: str = RANGE) -> str:
     """Return the caps in bytes, with those of processes that have just ended."""
     caps = scope.select(semconv.PAYLOAD_CAP, matchers=matchers)

@@ -50,9 +50,9 @@ class Row:
     open: bool = False
 
 
-def glance(*tiles: stat.Panel) -> Row:
-    """Return the first row: whether anything reports at all, whether an alert fires, then a dashboard's own tiles."""
-    processes = stat_of(
+def processes() -> stat.Panel:
+    """Return the tile of the processes that report."""
+    return stat_of(
         "Processes reporting",
         "Processes that report now. No data: the other panels show no current data. Fewer than you run: AGENT_OTEL "
         "is not set in some, or their port is not scraped.",
@@ -61,6 +61,10 @@ def glance(*tiles: stat.Panel) -> Row:
         alerts=("AgentTelemetryGone",),
         links=(to_dashboard(HEALTH, "Instrumentation health"),),
     )
+
+
+def glance(*tiles: stat.Panel) -> Row:
+    """Return the first row: whether anything reports at all, whether an alert fires, then a dashboard's own tiles."""
     alerts = stat_of(
         "Alerts firing",
         "Alerts of this package that fire now, in the chosen data source. Its rules are in the folder alerts; each "
@@ -70,7 +74,7 @@ def glance(*tiles: stat.Panel) -> Row:
         NONE_IS_GOOD,
         links=(Link("Alerts of agent_otel", "/alerting/list?search=Agent"),),
     )
-    return Row("At a glance", tuple(_in_lines([processes, alerts, *tiles])), open=True)
+    return Row("At a glance", tuple(_in_lines([processes(), alerts, *tiles])), open=True)
 
 
 def _in_lines(tiles: list[stat.Panel]) -> Iterator[Panel]:
@@ -116,6 +120,7 @@ def finished(frame: Frame, names: Mapping[str, tuple[str, ...]]) -> dict[str, An
         .timezone("browser")
         .tooltip(d.DashboardCursorSync.CROSSHAIR)
         .annotation(_firing())
+        .annotation(_started())
         .link(_others())
     )
     for variable in _variables(frame):
@@ -190,6 +195,20 @@ def _firing() -> dashboard.AnnotationQuery:
     )
 
 
+def _started() -> dashboard.AnnotationQuery:
+    start = f'{semconv.PROCESS_START.exposed_name}{{{JOB}=~"$job"}}'
+    return (
+        dashboard.AnnotationQuery()
+        .name("Process starts")
+        .datasource(PROMETHEUS)
+        .enable(True)
+        .icon_color("blue")
+        .expr(f"count by ({JOB}) (time() - {start} < 60)")
+        .step("60s")
+        .title_format("{{job}} started")
+    )
+
+
 def _others() -> dashboard.DashboardLink:
     return (
         dashboard.DashboardLink("Other dashboards of agent_otel")
@@ -231,7 +250,18 @@ def _line_up(builders: tuple[Panel, ...], y: int) -> tuple[list[dict[str, Any]],
         x, height = x + place["w"], max(height, place["h"])
         panel["id"] = _id(panel["title"])
         placed.append(panel)
+    for line in {panel["gridPos"]["y"] for panel in placed}:
+        _filled([panel["gridPos"] for panel in placed if panel["gridPos"]["y"] == line])
     return placed, y + height
+
+
+def _filled(places: list[dict[str, int]]) -> None:
+    """Give the panels of a line that is not full equal widths."""
+    if sum(place["w"] for place in places) == _WIDTH:
+        return
+    for number, place in enumerate(places):
+        place["x"] = number * _WIDTH // len(places)
+        place["w"] = (number + 1) * _WIDTH // len(places) - place["x"]
 
 
 def _id(title: str) -> int:

@@ -8,19 +8,15 @@ from agent_otel.semconv.types import prometheus_label
 from dashboards import links
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
-    A_SECOND,
     COUNT,
-    FEW_IS_GOOD,
     NONE_IS_GOOD,
-    SHARE,
     Line,
-    bars_of,
     events_of,
     graph_of,
     none_of,
     stat_of,
 )
-from dashboards.queries import RANGE, WINDOW, Scope, highest, legend, mean, most_often, or_zero, worst
+from dashboards.queries import RANGE, WINDOW, Scope, highest, legend, mean, most_often, or_zero
 from dashboards.tables import Column, table_of
 
 S = Scope({JOB: "job"})
@@ -77,21 +73,6 @@ def _all_folded() -> str:
 
 _GLANCE = glance(
     stat_of(
-        "Versions",
-        "Versions of agent_otel that report now. More than one for longer than a rollout: a worker was not updated; "
-        "see Versions in use.",
-        f"count(count by ({semconv.VERSION}) ({S.select(semconv.BUILD_INFO)}))",
-        COUNT,
-        ((None, "green"), (2, "orange")),
-    ),
-    stat_of(
-        "Integrations matched",
-        "Frameworks, SDKs and runtimes that are wrapped. Fewer than you use: calls of the others are not measured; "
-        "see the table.",
-        or_zero(_integrations(_MATCHED, semconv.INTEGRATION)),
-        COUNT,
-    ),
-    stat_of(
         "Integrations unmatched",
         "Processes with an installed framework whose functions were not found: none of its calls are measured. Upgrade "
         "agent_otel, or pin the framework, and report the version.",
@@ -113,22 +94,6 @@ _GLANCE = glance(
         none_of("error"),
         who=legend(semconv.WHERE),
         alerts=("AgentTelemetrySelfErrors",),
-    ),
-    stat_of(
-        "Unmatched results",
-        "Results in model requests without a measured tool call. Many: tools run in another process, or in a "
-        "framework without an integration, and their sizes are missing.",
-        or_zero(S.sum(semconv.RESULTS_UNMATCHED)),
-        COUNT,
-        FEW_IS_GOOD,
-    ),
-    stat_of(
-        "Recorded as _other",
-        "Calls and payloads recorded as `_other`, because the limit of distinct tool, workflow or activity names was "
-        "reached. Their sum is right, their names are lost: see Names.",
-        _all_folded(),
-        COUNT,
-        FEW_IS_GOOD,
     ),
     stat_of(
         "Time series",
@@ -196,24 +161,6 @@ _JOBS = Row(
             COUNT,
             whole=True,
         ),
-        graph_of(
-            "Integrations by job",
-            "Wrap sites that matched, and integrations with one that did not. A drop after a release: a framework "
-            "moved a wrapped function.",
-            [
-                Line(
-                    f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_MATCHED)})",
-                    f"matched {legend(JOB)}",
-                ),
-                Line(
-                    f"count by ({JOB}) ({S.select(semconv.INSTRUMENTATION_INFO, matchers=_UNMATCHED)})",
-                    f"unmatched {legend(JOB)}",
-                    limit=True,
-                ),
-            ],
-            COUNT,
-            whole=True,
-        ),
     ),
 )
 
@@ -253,18 +200,6 @@ _ERRORS = Row(
 _NAMES = Row(
     "Names",
     (
-        bars_of(
-            "Names in use, of those allowed",
-            "Distinct values of a label ÷ its limit, in the process with the most. From 100 % on, new names become "
-            "`_other`. A label near its limit contains ids: use fixed names for tools and workflows.",
-            worst(
-                " or ".join(f'label_replace({_named(name)}, "label", "{name}", "", "")' for name in semconv.NAME_LIMITS)
-            ),
-            "{{label}}",
-            SHARE,
-            steps=_FULL,
-            most=1,
-        ),
         events_of(
             "Recorded under _other",
             "Calls and payloads whose names are above the limit. Their sum is right; their names are lost.",
@@ -283,26 +218,6 @@ _VOLUME = Row(
             [Line(f'count by ({JOB}) ({{__name__=~"{semconv.SCOPE}_.+", {JOB}=~"$job"}})', legend(JOB))],
             COUNT,
             whole=True,
-        ),
-        graph_of(
-            "Records",
-            "Tool calls, model requests and payloads recorded per second. Multiply by the documented cost of one to "
-            "get the instrumentation's share.",
-            [
-                Line(S.sum(semconv.ARGS_SIZE, "_count", over=WINDOW, function="rate"), "tool calls"),
-                Line(
-                    S.sum(
-                        semconv.REQUEST_SIZE,
-                        "_count",
-                        over=WINDOW,
-                        function="rate",
-                        matchers=(f'{semconv.PART}="{semconv.SYSTEM}"',),
-                    ),
-                    "model requests",
-                ),
-                Line(S.sum(semconv.PAYLOAD_SIZE, "_count", over=WINDOW, function="rate"), "payloads"),
-            ],
-            A_SECOND,
         ),
         graph_of(
             "Restarts",

@@ -6,19 +6,16 @@ from agent_otel import semconv
 from agent_otel.core.payload import FEW_TURNS
 from agent_otel.settings import Settings
 from dashboards import links
-from dashboards.forecast import DIRECTION, PER_WORKFLOW, room, turns_left
+from dashboards.forecast import DIRECTION, PER_WORKFLOW, filled, turns_left
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import (
     BYTES,
     COUNT,
-    FEW_IS_GOOD,
     NO_RUNTIME,
     SHARE,
     Line,
     bars_of,
-    events_of,
     graph_of,
-    heatmap_of,
     none_of,
     stat_of,
 )
@@ -34,7 +31,7 @@ from dashboards.payload_parts import (
     S,
     caps_in_use,
 )
-from dashboards.queries import RUNTIME, TOOL, WINDOW, WORKFLOW, drawn, highest, legend, lowest, mean, most_often, worst
+from dashboards.queries import RUNTIME, TOOL, WINDOW, WORKFLOW, highest, legend, lowest, mean, most_often
 
 FEW = ((None, "red"), (FEW_TURNS, "green"))
 _NO_HISTORY = (f'{DIRECTION}!="{semconv.HISTORY}"',)
@@ -44,35 +41,15 @@ _OF_WORKFLOW = (WORKFLOW,)
 
 _GLANCE = glance(
     stat_of(
-        "Busiest runtime",
-        "The durable runtime with the most payloads, and how many they are. No durable runtime seen: no Temporal, "
-        "Dapr, LangGraph checkpointer or the like ran in these processes, and this dashboard stays empty.",
-        highest(S.sum(semconv.PAYLOAD_SIZE, "_count", by=(RUNTIME,))),
-        COUNT,
-        who=legend(RUNTIME),
-        empty=NO_RUNTIME,
-    ),
-    stat_of(
         "Worst payload",
         "The workflow with the highest share of its cap that a payload reached, as the upper bound of its bucket. From "
         f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime rejects the payload or stalls. "
         "See What fills it.",
-        highest(drawn(S.quantile(1, semconv.UTILIZATION, by=_OF_WORKFLOW))),
+        highest(filled(S, *_OF_WORKFLOW)),
         SHARE,
         NEAR,
         who=legend(WORKFLOW),
         alerts=("AgentWorkflowPayloadNearCap", "AgentDaprPayloadNearStall"),
-        links=LINKS,
-        empty=NO_RUNTIME,
-    ),
-    stat_of(
-        "Room left",
-        "The workflow with the fewest free bytes below its cap. Red: less than one large result; the next tool call "
-        "may end the execution. What fills it shows the results to drop or to store.",
-        lowest(room(S, 1)),
-        BYTES,
-        ROOM,
-        who=legend(WORKFLOW),
         links=LINKS,
         empty=NO_RUNTIME,
     ),
@@ -87,50 +64,6 @@ _GLANCE = glance(
         alerts=("AgentWorkflowPayloadNearCap",),
         links=LINKS,
         empty=NO_GROWTH,
-    ),
-    stat_of(
-        "Executions with few turns left",
-        "The workflow with the most executions whose payload had room for fewer than 3 more turns. Each fails if it "
-        "continues: end or compact it.",
-        most_often(S.sum(semconv.FEW_TURNS_LEFT, by=_OF_WORKFLOW), WORKFLOW),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadNearCap",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Near the cap",
-        f"The workflow with the most payloads from {NEAR_RATIO:.0%} of their cap (AGENT_OTEL_PAYLOAD_NEAR_RATIO) up to "
-        "it. There is time to act: see What fills it.",
-        most_often(S.sum(semconv.PAYLOAD_NEAR_CAP, by=_OF_WORKFLOW), WORKFLOW),
-        COUNT,
-        none_of("near"),
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadNearCap",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Over the cap",
-        "The workflow with the most payloads above their cap. The runtime rejects them or stalls, or its real cap is "
-        "higher: then set AGENT_OTEL_CAPS.",
-        most_often(S.sum(semconv.PAYLOAD_OVER_CAP, by=_OF_WORKFLOW), WORKFLOW),
-        COUNT,
-        none_of("over"),
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadOverCap",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Rejected",
-        "The workflow with the most payloads that the runtime rejected. The execution has failed, or its retries will "
-        "fail.",
-        most_often(S.sum(semconv.PAYLOADS_REJECTED, by=_OF_WORKFLOW), WORKFLOW),
-        COUNT,
-        none_of("rejected"),
-        who=legend(WORKFLOW),
-        alerts=("AgentWorkflowPayloadOverCap",),
-        links=LINKS,
     ),
     stat_of(
         "Stuck retries",
@@ -200,28 +133,7 @@ _CAP = Row(
 
 _SPREAD = Row(
     "Spread of utilization",
-    (
-        heatmap_of(
-            "Distribution of utilization",
-            f"Payloads by share of their cap. Few cells above {NEAR_RATIO:.0%}: single executions are at risk; a band "
-            "that moves up: all are.",
-            S.buckets(semconv.UTILIZATION),
-            SHARE,
-            exemplars=True,
-            empty=NO_RUNTIME,
-        ),
-        bars_of(
-            "Worst payload by runtime and direction",
-            "Upper bound of the highest share of the cap in the time range. input, state and history carry the whole "
-            "conversation in each turn; output is one result. Red: over the cap.",
-            worst(drawn(S.quantile(1, semconv.UTILIZATION, by=(*PER_WORKFLOW, DIRECTION)))),
-            legend(WORKFLOW, DIRECTION, RUNTIME),
-            SHARE,
-            steps=NEAR,
-            links=LINKS,
-            empty=NO_RUNTIME,
-        ),
-    ),
+    (),
 )
 
 _GROWTH = Row(
@@ -256,14 +168,6 @@ _GROWTH = Row(
             most=20,
             links=LINKS,
             empty=NO_GROWTH,
-        ),
-        events_of(
-            "Fewer than 3 turns left",
-            "Executions whose own growth reaches the cap within 3 turns, each counted once. Look up their traces, "
-            "and the tools that fill them below.",
-            [Line(S.events(semconv.FEW_TURNS_LEFT, by=PER_WORKFLOW), legend(*PER_WORKFLOW))],
-            span=8,
-            links=LINKS,
         ),
     ),
 )

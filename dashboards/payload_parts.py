@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from grafana_foundation_sdk.models.common import StackingMode
-
 from agent_otel import semconv
 from agent_otel.alerts.promql import JOB, share
 from agent_otel.alerts.rules import DAPR_ACTIVITY, DAPR_LABELS, DAPR_WORKFLOW
 from agent_otel.settings import Settings
 from dashboards import links
-from dashboards.forecast import DIRECTION, PER_WORKFLOW, cap
+from dashboards.forecast import DIRECTION, LARGEST, PER_WORKFLOW, cap
 from dashboards.frame import Row
 from dashboards.panels import (
     BYTES,
-    BYTES_A_SECOND,
     COUNT,
     NO_RUNTIME,
     SHARE,
@@ -25,7 +22,7 @@ from dashboards.panels import (
     graph_of,
     none_of,
 )
-from dashboards.queries import ACTIVITY, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, top, worst
+from dashboards.queries import ACTIVITY, RANGE, RUNTIME, TOOL, WINDOW, WORKFLOW, Scope, drawn, largest, legend, worst
 from dashboards.tables import Column, table_of, traces_of
 
 if TYPE_CHECKING:
@@ -55,19 +52,6 @@ def _filled(*by: str) -> str:
 FILL = Row(
     "What fills it",
     (
-        graph_of(
-            "Share by JSON path",
-            "Share of the payload's bytes by JSON path, for analysed payloads (from half of the cap, or 1 MiB). "
-            "Remove paths from the state that the next turn does not need.",
-            [
-                Line(
-                    top(_filled(semconv.COMPONENT)),
-                    legend(semconv.COMPONENT),
-                )
-            ],
-            BYTES_A_SECOND,
-            stacked=StackingMode.PERCENT,
-        ),
         bars_of(
             "Bytes by tool",
             "Bytes of payloads by the tool whose results they are; `_other`: messages, settings and wrapping. Give "
@@ -119,6 +103,10 @@ def _of_boundary(metric: Metric, suffix: str = "") -> str:
     return S.sum(metric, suffix, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))
 
 
+_LARGEST = LARGEST.format(
+    by=", ".join((*PER_WORKFLOW, ACTIVITY, DIRECTION)), series=S.select(semconv.PAYLOAD_LARGEST), over=RANGE
+)
+
 BOUNDARIES = Row(
     "By runtime and activity",
     (
@@ -134,7 +122,7 @@ BOUNDARIES = Row(
                 Column("Near cap", _of_boundary(semconv.PAYLOAD_NEAR_CAP), COUNT, none_of("near")),
                 Column(
                     "Largest",
-                    drawn(S.quantile(1, semconv.PAYLOAD_SIZE, by=(*PER_WORKFLOW, ACTIVITY, DIRECTION))),
+                    _LARGEST,
                     BYTES,
                 ),
                 Column(
@@ -189,15 +177,6 @@ HISTORIES = Row(
             ],
             BYTES,
             logarithmic=True,
-            links=LINKS,
-        ),
-        bars_of(
-            "Largest history",
-            "Upper bound of the bucket of each workflow's longest history in the time range. Large with few steps: "
-            "single steps are too large; with many steps: there are too many.",
-            worst(drawn(S.quantile(1, semconv.HISTORY_SIZE, by=PER_WORKFLOW))),
-            legend(*PER_WORKFLOW),
-            BYTES,
             links=LINKS,
         ),
     ),

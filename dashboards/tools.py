@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from agent_otel import semconv
 from agent_otel.alerts.promql import share, share_or_none
+from agent_otel.alerts.rules import UNTOLD
 from dashboards import links
+from dashboards.forecast import LARGEST
 from dashboards.frame import Frame, Row, glance
 from dashboards.panels import BYTES, COUNT, FEW_IS_GOOD, SHARE, none_of, stat_of
-from dashboards.queries import TOOL, drawn, highest, legend, mean, most_often, or_zero
+from dashboards.queries import RANGE, TOOL, drawn, highest, legend, most_often, or_zero
 from dashboards.tables import Column, table_of
 from dashboards.tools_parts import (
     CUT,
@@ -15,7 +17,6 @@ from dashboards.tools_parts import (
     ERRORS,
     FAILED,
     FAILURE,
-    KNOWN_BUDGET,
     LARGE,
     LARGE_BYTES,
     LINKS,
@@ -28,6 +29,8 @@ from dashboards.tools_parts import (
     S,
 )
 
+_LARGEST = LARGEST.format(by=", ".join(PER_TOOL), series=S.select(semconv.RESULT_LARGEST), over=RANGE)
+
 _GLANCE = glance(
     stat_of(
         "Tool calls",
@@ -37,43 +40,14 @@ _GLANCE = glance(
         COUNT,
     ),
     stat_of(
-        "Bytes not delivered",
-        "Share of the tools' bytes that no model received. High without truncation: the agent fetches data that it "
-        "does not use. No data: model requests are not measured.",
-        f"clamp_min(1 - {mean(S.sum(semconv.RESULT_DELIVERED), S.sum(semconv.RESULT_SIZE, '_sum'))}, 0)",
-        SHARE,
-    ),
-    stat_of(
         "Largest result",
         f"The tool with the largest result, by the upper bound of its bucket. Orange: above {LARGE_BYTES:,} bytes. "
         "From about 100 KiB on, frameworks and models truncate results, and durable runtimes reject payloads.",
-        highest(drawn(S.quantile(1, semconv.RESULT_SIZE, by=PER_TOOL))),
+        highest(_LARGEST),
         BYTES,
         LARGE,
         who=legend(TOOL),
         alerts=("AgentToolResultGrown",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Large results",
-        f"The tool with the most results above AGENT_OTEL_LARGE_RESULT_BYTES ({LARGE_BYTES:,} bytes by default), and "
-        "how many they are. Every later turn carries them. Give the tool pages or a filter.",
-        most_often(S.sum(semconv.RESULTS_LARGE, by=PER_TOOL, matchers=WARN), TOOL),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(TOOL),
-        alerts=("AgentToolResultOverBudget",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Truncated results",
-        "The tool with the most results of which the model sees only a part, and how many they are. The model answers "
-        "from that part. Find the layer that truncates under Truncation: some of the limits can be configured.",
-        most_often(S.sum(semconv.RESULTS_TRUNCATED, by=PER_TOOL), TOOL),
-        COUNT,
-        FEW_IS_GOOD,
-        who=legend(TOOL),
-        alerts=("AgentToolFirstTruncation",),
         links=LINKS,
     ),
     stat_of(
@@ -89,22 +63,11 @@ _GLANCE = glance(
         "Answers from a part",
         "The tool after whose incomplete results the agent most often gave a final answer. Give the tool a cursor, and "
         "describe it; see Truncation for the reasons.",
-        most_often(S.sum(semconv.ANSWERS_INCOMPLETE, by=PER_TOOL), TOOL),
+        most_often(S.sum(semconv.ANSWERS_INCOMPLETE, by=PER_TOOL, matchers=UNTOLD), TOOL),
         COUNT,
         FEW_IS_GOOD,
         who=legend(TOOL),
         alerts=("AgentAnswersIncomplete",),
-        links=LINKS,
-    ),
-    stat_of(
-        "Over budget",
-        "The tool with the most results above the smallest limit on their way to the model. That layer truncates or "
-        "refuses them: make the tool return less, or raise the limit.",
-        most_often(S.sum(semconv.RESULTS_OVER_BUDGET, by=PER_TOOL, matchers=KNOWN_BUDGET), TOOL),
-        COUNT,
-        none_of("over"),
-        who=legend(TOOL),
-        alerts=("AgentToolResultOverBudget",),
         links=LINKS,
     ),
     stat_of(
@@ -147,14 +110,10 @@ _WORST = Row(
                 Column("Calls", S.sum(semconv.ARGS_SIZE, "_count", by=PER_TOOL), COUNT),
                 Column("Bytes", S.sum(semconv.RESULT_SIZE, "_sum", by=PER_TOOL), BYTES),
                 Column("p95", drawn(S.quantile(0.95, semconv.RESULT_SIZE, by=PER_TOOL)), BYTES, LARGE),
-                Column("Largest", drawn(S.quantile(1, semconv.RESULT_SIZE, by=PER_TOOL)), BYTES, LARGE),
+                Column("Largest", _LARGEST, BYTES, LARGE),
+                Column("Median", drawn(S.quantile(0.5, semconv.RESULT_SIZE, by=PER_TOOL)), BYTES),
+                Column("Before", drawn(S.quantile(0.5, semconv.RESULT_SIZE, by=PER_TOOL, over="1w")), BYTES),
                 Column("Large", S.sum(semconv.RESULTS_LARGE, by=PER_TOOL, matchers=WARN), COUNT, FEW_IS_GOOD),
-                Column(
-                    "Over budget",
-                    S.sum(semconv.RESULTS_OVER_BUDGET, by=PER_TOOL, matchers=KNOWN_BUDGET),
-                    COUNT,
-                    FEW_IS_GOOD,
-                ),
                 Column(
                     "Truncated",
                     share(
@@ -171,6 +130,8 @@ _WORST = Row(
                     ),
                     SHARE,
                 ),
+                Column("Over budget", S.sum(semconv.RESULTS_OVER_BUDGET, by=PER_TOOL), COUNT, FEW_IS_GOOD),
+                Column("Grown", S.sum(semconv.RESULTS_GROWN, by=PER_TOOL), COUNT, FEW_IS_GOOD),
                 Column("Repeats", S.sum(semconv.TOOL_REPEATS, by=PER_TOOL), COUNT, FEW_IS_GOOD),
                 Column(
                     "Failed",

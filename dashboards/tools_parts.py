@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent_otel import semconv
-from agent_otel.alerts.promql import JOB, share
+from agent_otel.alerts.promql import JOB
 from agent_otel.settings import Settings
 from dashboards import links
 from dashboards.frame import Row
@@ -13,14 +13,13 @@ from dashboards.panels import (
     COUNT,
     NONE_IS_GOOD,
     SECONDS,
-    SHARE,
     Line,
     bars_of,
     events_of,
     graph_of,
     heatmap_of,
 )
-from dashboards.queries import AGENT, ERROR, RANGE, TOOL, WINDOW, Scope, bottom, drawn, legend, top, worst
+from dashboards.queries import AGENT, ERROR, RANGE, TOOL, WINDOW, Scope, drawn, legend, top, worst
 from dashboards.tables import Column, table_of, traces_of
 
 S = Scope({JOB: "job", TOOL: "tool"})
@@ -74,16 +73,6 @@ SIZES = Row(
             BYTES,
             exemplars=True,
         ),
-        bars_of(
-            "Largest result by tool",
-            "Upper bound of the bucket of each tool's largest result in the time range. Give a tool in orange a "
-            "limit; click it for the payloads that carry its results.",
-            worst(drawn(S.quantile(1, semconv.RESULT_SIZE, by=PER_TOOL))),
-            legend(TOOL),
-            BYTES,
-            steps=LARGE,
-            links=LINKS,
-        ),
     ),
 )
 
@@ -112,23 +101,6 @@ TRUNCATION = Row(
                 *(Line(S.sum(metric, over=WINDOW), reason) for reason, metric in semconv.REASON_COUNTERS.items()),
             ],
             span=8,
-        ),
-        events_of(
-            "Truncated results by tool",
-            "A tool that appears here for the first time has grown past a limit. Make it return less, give it pages, "
-            "or raise the limit of the layer that truncates.",
-            [Line(top(S.events(semconv.RESULTS_TRUNCATED, by=PER_TOOL)), legend(TOOL))],
-            span=8,
-            links=LINKS,
-        ),
-        events_of(
-            "Large results by tool",
-            "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES, `ceiling` the size above which "
-            "results are withheld. After a withheld result the agent has to request less: the panel on the right "
-            "shows whether it does.",
-            [Line(top(S.events(semconv.RESULTS_LARGE, by=(TOOL, semconv.THRESHOLD))), legend(TOOL, semconv.THRESHOLD))],
-            span=8,
-            links=LINKS,
         ),
         events_of(
             "Follow-ups to truncated results",
@@ -162,25 +134,6 @@ DELIVERED = Row(
             ],
             BYTES_A_SECOND,
             span=8,
-        ),
-        graph_of(
-            "Share delivered by tool",
-            "Share of a tool's bytes that models receive. Low: most of the tool's work is wasted, and the model does "
-            "not see the result.",
-            [
-                Line(
-                    bottom(
-                        share(
-                            S.sum(semconv.RESULT_DELIVERED, by=PER_TOOL, over=WINDOW, function="rate"),
-                            S.sum(semconv.RESULT_SIZE, "_sum", by=PER_TOOL, over=WINDOW, function="rate"),
-                        )
-                    ),
-                    legend(TOOL),
-                )
-            ],
-            SHARE,
-            span=8,
-            links=LINKS,
         ),
         events_of(
             "Repeated calls by tool",
@@ -241,26 +194,6 @@ _UNCHANGED = "no change seen"
 RARE = Row(
     "Arguments and shapes",
     (
-        graph_of(
-            "Argument size by tool, p95",
-            "The model writes arguments, and every later turn carries them. Kilobytes: it copies results into its "
-            "next calls. Let the tool accept a reference instead.",
-            [Line(top(drawn(S.quantile(0.95, semconv.ARGS_SIZE, by=PER_TOOL, over=WINDOW))), legend(TOOL))],
-            BYTES,
-            logarithmic=True,
-            links=LINKS,
-        ),
-        bars_of(
-            "Changed result keys by tool",
-            "Structured results whose keys differ from the tool's earlier results. The API behind the tool changed, "
-            "and prompts that name its keys may be out of date.",
-            worst(f"({S.sum(semconv.SHAPE_CHANGES, by=PER_TOOL)}) > 0"),
-            legend(TOOL),
-            COUNT,
-            steps=NONE_IS_GOOD,
-            empty=_UNCHANGED,
-            links=LINKS,
-        ),
         events_of(
             "Calls with invalid arguments by tool",
             "The framework or the server refused the arguments before the tool ran. A rise after a change of the "
