@@ -15,7 +15,7 @@ from agent_otel.measure.size import block_text
 from agent_otel.measure.truncation.paging import SELF_DESCRIBING, asks_for_a_page, cursors, named, next_page, subject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.types import Remedied
@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
+
+
+def cut_attributes(cuts: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return the span attributes of the last cut, and all cuts when there are several."""
+    layer, why = cuts[-1]
+    attributes: dict[str, Any] = {semconv.TRUNCATION_LAYER: layer, semconv.TRUNCATION_REASON: why}
+    if len(cuts) > 1:
+        attributes[semconv.TRUNCATION_CUTS] = [" ".join(cut) for cut in cuts]
+    return attributes
 
 
 def note(

@@ -159,7 +159,7 @@ def record(
     name, replaced = call.name, call.replaced
     if seen_at == semconv.LAYER_MODEL_REQUEST:
         remedy_hooks.shown(name, -1 if replaced else call.size.bytes)
-    layer = semconv.LAYER_MODEL_REQUEST if seen_at == semconv.LAYER_MODEL_REQUEST else semconv.LAYER_TOOL
+    layer = semconv.LAYER_BEFORE_REQUEST if seen_at == semconv.LAYER_MODEL_REQUEST else semconv.LAYER_TOOL
     cuts = [] if call.reason is None else [(layer, call.reason)]
     if replaced is not None:
         cuts.append((semconv.LAYER_REMEDY, replaced.by.reason))
@@ -325,7 +325,7 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
     if not call.size.exact:
         attributes[semconv.RESULT_ESTIMATED] = True
     if cuts:
-        attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = cuts[-1]
+        attributes |= fragments.cut_attributes(cuts)
     if replaced is not None:
         attributes[semconv.RESULT_HANDED_BACK_BYTES] = replaced.by.bytes
     named = {

@@ -414,7 +414,7 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:
         if call.is_stored_early:
             attributes[semconv.RESULT_STORED_EARLY] = True
     if call.cuts:
-        attributes[semconv.TRUNCATION_LAYER], attributes[semconv.TRUNCATION_REASON] = call.cuts[-1]
+        attributes |= fragments.cut_attributes(call.cuts)
     if call.captured is not None:
         attributes.update(call.captured)
     return attributes

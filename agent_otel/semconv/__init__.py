@@ -85,7 +85,9 @@ TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string",
     "`marker`, `cut_json`, `shrunk`, `offloaded`, `cleared`, `ceiling`, `claim_check`; `suspected` (a length equal to "
     "a known cap) leaves `truncated` false")
 TRUNCATION_LAYER: Final = _attribute("tool.result.truncation.layer", "string", "when cut",
-    "`tool`, `framework`, `model_request` or `remedy`")
+    "`tool`, `framework`, `model_request`, `remedy`, or `before_request` where only the request shows the call")
+TRUNCATION_CUTS: Final = _attribute("tool.result.truncation.cuts", "string[]", "when two layers cut",
+    "layer and reason of each cut, in order; `truncation.layer` and `.reason` are those of the last one")
 RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "int", "when it differs",
     "UTF-8 bytes that the framework kept of the result")
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
@@ -534,6 +536,7 @@ MEDIA: Final = "media"  # of a request's tokens
 LAYER_TOOL: Final = "tool"
 LAYER_FRAMEWORK: Final = "framework"
 LAYER_MODEL_REQUEST: Final = "model_request"
+LAYER_BEFORE_REQUEST: Final = "before_request"
 SEEN_AT_MODEL_RESPONSE: Final = "model_response"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
@@ -639,5 +642,6 @@ MESSAGE: Final = "message"
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),
-    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", CUT_JSON, "offloaded")),
+    *((LAYER_MODEL_REQUEST, reason) for reason in (SHRUNK, "marker", "offloaded")),
+    *((LAYER_BEFORE_REQUEST, reason) for reason in ("marker", CUT_JSON)),
 )

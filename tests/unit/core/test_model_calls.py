@@ -88,7 +88,7 @@ def test_one_variable_finds_the_cut_json_of_a_hand_written_loop(environment: Cal
         assert size == counts[f'agent_otel_tool_result_size_bytes_sum{{gen_ai_tool_name="{tool}"}}']
         assert size == counts[f'agent_otel_tool_result_delivered_bytes_total{{gen_ai_tool_name="{tool}"}}']
     cuts = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_results_truncated_total")}
-    labels = 'gen_ai_tool_name="get_customer_orders",layer="model_request",reason="cut_json"'
+    labels = 'gen_ai_tool_name="get_customer_orders",layer="before_request",reason="cut_json"'
     assert {f"agent_otel_tool_results_truncated_total{{{labels}}}": 1} == cuts
     large = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_results_large_total")}
     assert {'agent_otel_tool_results_large_total{gen_ai_tool_name="search_tickets",threshold="warn"}': 1} == large
@@ -300,10 +300,10 @@ with trace.get_tracer("app").start_as_current_span("chat"):
     assert "chat" == span["parent"]
     assert "{}" == span["attributes"]["gen_ai.tool.call.arguments"]
     assert span["attributes"]["gen_ai.tool.call.result"].startswith("xxx")
-    assert ("model_request", "marker") == (
+    assert ("before_request", "marker") == (
         span["attributes"]["tool.result.truncation.layer"],
         span["attributes"]["tool.result.truncation.reason"],
     )
-    assert {"search model_request marker": 1} == counted(report, "tool.results.truncated")
+    assert {"search before_request marker": 1} == counted(report, "tool.results.truncated")
     assert {"search marker": 1} == counted(report, "answers.incomplete")
     assert [] == [one for one in told(body, AGENT_OTEL_SPANS="off")["spans"] if one["name"] != "chat"]

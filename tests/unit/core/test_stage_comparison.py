@@ -33,6 +33,8 @@ def test_the_text_gives_the_reason_unless_the_tool_gave_it() -> None:
     assert "marker" == compare(5_000, after, MARKED)
     assert "shrunk" == compare(5_000, after, MARKED, ["marker"])
     assert "marker" == compare(5_000, after, MARKED, ["cut_json"])
+    offloaded = "a" * 700 + "\n[Full output saved to /tmp/out.txt]"
+    assert "offloaded" == compare(5_000, Size(len(offloaded), exact=True), offloaded)
     # As long as a known cap: that is a suspicion, and the comparison is a proof.
     assert "shrunk" == compare(100_000, Size(65_536, exact=True), "x" * 65_536)
 

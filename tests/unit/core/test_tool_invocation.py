@@ -73,7 +73,8 @@ def made(out: Telemetry, **readings: Any) -> ToolInvocation:
             {"produced": Size(5000, exact=True), "characters": 5000, "handed": 1000,
              "cuts": (("tool", "marker"), ("framework", "shrunk"))},
             {"bytes": 5000, "estimated_tokens": 1250, "truncated": True, "handed_back_bytes": 1000,
-             "truncation.layer": "framework", "truncation.reason": "shrunk"},
+             "truncation.layer": "framework", "truncation.reason": "shrunk",
+             "truncation.cuts": ["tool marker", "framework shrunk"]},
             id="cut again by the framework",
         ),
         pytest.param(
