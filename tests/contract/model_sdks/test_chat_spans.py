@@ -9,7 +9,6 @@ import pytest
 from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.openai import (
     CohereServer,
-    MistralServer,
     OllamaServer,
     OpenAIServer,
     ToolCall,
@@ -18,6 +17,7 @@ from agent_otel.testing.servers.openai import (
 from agent_otel.testing.servers.providers import GeminiServer
 from tests.contract.suite import QUIET
 from tests.forks import agents
+from tests.servers.mistral import MistralServer
 
 if TYPE_CHECKING:
     from tests.forks import Forks
