@@ -319,7 +319,7 @@ def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[Req
         if call_id is None:
             continue
         noted = open_calls.of_result(execution, call_id)
-        if noted is None and open_calls and execution is not None:
+        if noted is None and execution is not None and (open_calls or execution.unnamed):
             asked_at = model_calls.asked_at(parts, at)
             asked = None if asked_at is None else parts[asked_at]
             if asked is not None and asked.name is not None:

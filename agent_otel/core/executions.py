@@ -192,6 +192,10 @@ class Executions:
             if call not in (execution.unnamed or ()):
                 self._unnamed(execution, call.tool, call)
             return
+        unnamed = execution.unnamed or []
+        if call in unnamed:  # the framework has given it an id
+            unnamed.remove(call)
+            self._entries -= 1
         earlier = execution.call_ids.get(call.id)
         if earlier is None:
             self._remember(execution, call.id, call)
@@ -261,12 +265,11 @@ class Executions:
             texts.add(prints)
             self._count(execution, len(texts) - before)
 
-    def without_result(self, execution: ExecutionState, tool: str, digest: str) -> SeenCall:
+    def without_result(self, execution: ExecutionState, tool: str, digest: str) -> None:
         """Record a call without an id that has failed or was not run; a request may hold a text in its place."""
         with self._lock:
             call = self._unnamed(execution, tool)
             call.digest, call.stage = digest, Stage.FAILED
-            return call
 
     def _unnamed(self, execution: ExecutionState, tool: str, call: SeenCall | None = None) -> SeenCall:
         unnamed = execution.unnamed = execution.unnamed or []

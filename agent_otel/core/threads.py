@@ -195,7 +195,8 @@ class OpenCalls:
         """Forget all calls and renew the lock, for a forked child."""
         self._lock = threading.RLock()  # reentrant, as above
         self._calls: OrderedDict[SeenCall, None] = OrderedDict()
-        self._by: dict[str | tuple[str, str], list[SeenCall]] = {}
+        #: Calls by id, and by tool and arguments.
+        self.by: dict[str | tuple[str, str], list[SeenCall]] = {}
         self._responses = itertools.count(1)
         #: True when a response has asked for a call in this process.
         self.has_asked = False
@@ -225,7 +226,7 @@ class OpenCalls:
             self._calls[call] = None
             for key in (call.id, (call.tool, call.digest)):
                 if key is not None:
-                    self._by.setdefault(key, []).append(call)
+                    self.by.setdefault(key, []).append(call)
             if len(self._calls) > _MOST_OPEN:
                 self.close(next(iter(self._calls)))
 
@@ -236,15 +237,15 @@ class OpenCalls:
                 return
             del self._calls[call]
             for key in (call.id, (call.tool, call.digest)):
-                if key in self._by:
-                    self._by[key] = [one for one in self._by[key] if one is not call]
-                    if not self._by[key]:
-                        del self._by[key]
+                if key in self.by:
+                    self.by[key] = [one for one in self.by[key] if one is not call]
+                    if not self.by[key]:
+                        del self.by[key]
 
     def claim(  # noqa: PLR0913 - the fields of a call
         self, call_id: str | None, tool: str, digest: str, run: Run | None, around: object, *, takes: bool = True
     ) -> SeenCall | None:
-        """Return the call of a response that a tool call is: the newest with its id, else with its tool and arguments.
+        """Return the call of a response for a tool call: the newest with its id, else with its tool and arguments.
 
         Calls of the ``run`` come first. Equal calls of one response are taken in their order. ``around`` is the running
         tool call: inside it, only requests inside it ask for calls. A further attempt takes a call again: with its id,
@@ -253,7 +254,8 @@ class OpenCalls:
         place = None if run is None else run.key
 
         def is_this(call: SeenCall) -> bool:
-            is_again = call_id is not None or (call.stage is Stage.FAILED and call.place == place)
+            is_failed = call.stage is Stage.FAILED and call.place == place
+            is_again = call.id == call_id if call_id is not None else is_failed
             is_inside = around is None or (call.around is not None and call.around() is around)
             return bool(call.asked_in) and is_inside and (call.stage is Stage.ASKED or is_again)
 
@@ -262,34 +264,37 @@ class OpenCalls:
             return is_free, call.place == place, call.digest == digest, call.asked_in, call.stage is Stage.ASKED
 
         with self._lock:
-            found = [*filter(is_this, self._by.get((tool, digest) if call_id is None else call_id, ()))]
+            found = self.by.get(call_id, ()) if call_id is not None else ()
+            if not found:  # by a framework's own id, where the provider has none
+                found = [call for call in self.by.get((tool, digest), ()) if call_id is None or call.id is None]
+            found = [*filter(is_this, found)]
             if not found and call_id is None and run is not None and run is loop.get():
                 state = executions.known(run.key)
                 own = () if state is None else (*state.call_ids.values(), *(state.unnamed or ()))
                 found = [call for call in own if call.tool == tool and call.stage is Stage.ASKED and is_this(call)]
             best = max(found, key=rank, default=None)
             if best is not None and best.stage is Stage.ASKED and takes:
-                best.stage = Stage.GATED
+                best.stage, best.id = Stage.GATED, best.id or call_id
             return best
 
     def of_result(self, execution: ExecutionState | None, call_id: str) -> SeenCall | None:
         """Return the call with this id: of the execution, else the only one without a known response."""
         noted = execution.call_ids.get(call_id) if execution is not None else None
-        if noted is None and call_id in self._by:
-            loose = [call for call in self._by[call_id] if call.place is None]
+        if noted is None and call_id in self.by:
+            loose = [call for call in self.by[call_id] if call.place is None]
             noted = loose[0] if len(loose) == 1 else None
         return noted
 
     def is_an_adapters(self, call_id: str) -> bool:
         """Return true when an adapter reported a call with this id, in any recent execution or without one."""
-        calls = (*self._by.get(call_id, ()), executions.made(call_id))
+        calls = (*self.by.get(call_id, ()), executions.made(call_id))
         return any(call is not None and call.produced >= 0 and not call.shown for call in calls)
 
     def unasked(self, execution: ExecutionState, tool: str, digest: str) -> SeenCall | None:
         """Return the call without an id, of the execution or of none, that has this tool and these arguments."""
-        own = execution.unnamed or ()
-        found = self._by.get((tool, digest), ())
-        return next((call for call in found if call.id is None and (call.place is None or call in own)), None)
+        loose = (call for call in self.by.get((tool, digest), ()) if call.id is None and call.place is None)
+        own = (call for call in execution.unnamed or () if call.tool == tool and call.digest == digest)
+        return next((call for call in (*own, *loose) if call.delivered < 0), None)
 
 
 #: The threads of this process, and the calls.

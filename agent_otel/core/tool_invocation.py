@@ -359,7 +359,7 @@ class ToolInvocation(Dispatch):
 
 def ask_for(call: ToolCall, out: Telemetry, around: ToolInvocation | None = None) -> SeenCall | None:
     """Return the call of a response that a tool call is; with ``around``, without taking it."""
-    digest = "" if call.call_id is not None else digest_arguments(call.arguments, out.args_key).digest
+    digest = "" if call.call_id in open_calls.by else digest_arguments(call.arguments, out.args_key).digest
     run, outer = execution_context.outermost.get() or execution_context.loop.get(), around or current.get()
     outer = None if outer is None or outer.finished else outer
     return open_calls.claim(call.call_id, call.name, digest, run, outer, takes=around is None)
@@ -477,10 +477,7 @@ def keep(call: ToolInvocation) -> None:
         return
     seen.handed = -1 if call.handed is None else call.handed
     seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, call.args_hash or "", call.follows
-    if call.asked is None and (call.call.call_id is None or call.state is None):
-        open_calls.add(seen)
-    if call.prints is not None:
-        seen.owed_to = call.owed_to
+    seen.owed_to = 0 if call.prints is None else call.owed_to
     if call.span is not None:
         seen.span = call.span.span.get_span_context()
     is_page = call.invites is not None
@@ -499,10 +496,12 @@ def _seen(call: ToolInvocation) -> SeenCall | None:
         if asked is not None:
             asked.stage = Stage.FAILED
         elif call_id is None and call.state is not None:
-            open_calls.add(executions.without_result(call.state, call.name, call.args_hash or ""))
+            executions.without_result(call.state, call.name, call.args_hash or "")
         return None
     if call.state is None:
-        return new_call(call.name, id=call_id, produced=call.produced.bytes)
+        seen = new_call(call.name, id=call_id, produced=call.produced.bytes, digest=call.args_hash or "")
+        open_calls.add(seen)
+        return seen
     totals, goes_on = None if call.run is None else call.run.totals, not call.counted
     return executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, call=asked, goes_on=goes_on)
 

@@ -158,7 +158,7 @@ ask(history)
     )
     assert [each[CALL_ID] for each in calls_of(report)] == ["call_0", "call_1"]
     assert counted(report, "tool.results.truncated") == {}
-    assert counted(report, "tool.repeats") == {"search": 1}
+    assert counted(report, "tool.repeats") == {"arguments search": 1}
 
 
 def test_a_call_by_a_tool_s_own_code_is_inside_it(told: Callable[..., Json]) -> None:
@@ -258,3 +258,61 @@ for at, stop in enumerate(stops):
 """
     )
     assert [each.get(CALL_ID) for each in calls_of(report)] == ["call_0", "call_1"]
+
+
+#: Results of every kind, as Python; the loop has no ids and sends the first 1,000 characters.
+RESULTS = {
+    "base64": "base64.b64encode(bytes(range(256)) * 40).decode()",
+    "Chinese": "'我们的灯在柏林的商店里卖得最好。因为它们又便宜又亮、人人都喜欢。' * 200",
+    "without a word": "'=-' * 20_000",
+    "binary": "(bytes(range(256)) * 40).decode('latin-1')",
+    "50 MB": "'x' * 50_000_000",
+    "the system prompt": "SYSTEM",
+    "quotes the result before": "'I have read this: ' + TEXTS[-1] if TEXTS else 'three lamps are found\\n' * 900",
+    "no character": "''",
+    "two words": "'it works'",
+}
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_results_of_every_kind(told: Callable[..., Json], kind: str) -> None:
+    report = told(
+        f"""
+import base64
+SYSTEM, TEXTS = "You help with all the lamps in the stores of Berlin. " * 40, []
+def text_of(query):
+    TEXTS.append({RESULTS[kind]})
+    return TEXTS[-1]
+history = [{{"role": "system", "content": SYSTEM}}, user("Which lamp sells best?")]
+for n in range(3):
+    for call in ask(history, (f"call_{{n}}", "search", {{"query": str(n)}})):
+        result(history, call, pool.submit(perform, call).result()[:1000])
+ask(history)
+report = [(len(text.encode()), len(text[:1000].encode())) for text in TEXTS]
+"""
+    )
+    produced, delivered = (sum(sizes) for sizes in zip(*report["report"], strict=True))
+    assert counted(report, "tool.result.size").get("search", 0) == produced
+    assert counted(report, "tool.result.delivered").get("search", 0) == delivered
+    assert sum(counted(report, "tool.results.truncated").values()) == (3 if produced > delivered else 0)
+    assert counted(report, "model.history.lost") == {}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
+def test_a_process_takes_a_conversation_over(told: Callable[..., Json]) -> None:
+    """Another process has asked for the call, which runs here, with and without its id."""
+    report = told(
+        """
+history = [user("Which lamp sells best?")]
+for n in range(2):
+    function = {"name": "search", "arguments": json.dumps({"query": str(n)})}
+    history.append({"role": "assistant", "tool_calls": [{"id": f"call_{n}", "type": "function", "function": function}]})
+    with agent_otel.tool_call("search", {"query": str(n)}, call_id=None if n else "call_0") as call:
+        text = call.result(text_of(n))
+    history.append({"role": "tool", "tool_call_id": f"call_{n}", "content": text[:1000]})
+    ask(history)
+"""
+    )
+    assert counted(report, "tool.result.delivered") == {"search": 2_000}
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 2}
+    assert counted(report, "tool.results.unmatched") == {}
