@@ -73,21 +73,21 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
 
     Return the request for its response, and what an answer to it would be built on, where that is incomplete.
     """
-    parts, first, execution_id, execution, calls, _, continued = read = _read(out, request)
+    parts, first, execution_id, execution, calls, _, begun, prefix, _ = read = _read(out, request)
     shown = model_calls.find(out, execution_id, parts, calls, first)
     if execution is not None:
         execution.out = out
     new = [call for call in calls.values() if call.delivered < 0]
     known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
-    if continued is not None:
-        known, sizes = continued.prefix.calls, dict(continued.prefix.sizes)
+    if prefix is not None:
+        known, sizes = prefix.calls, dict(prefix.sizes)
         known.update(calls)
     if executions.has_fragments:
         answers.follow_up(known.values())
     measured = [_sized(out, execution, part, calls.get(at)) for at, part in enumerate(parts[first:], first)]
     for one in measured:
         sizes[one.part.part] += one.bytes
-    sized = measured if continued is None else request_prefix.sized_parts(parts, continued, measured)
+    sized = measured if begun is None else request_prefix.sized_parts(parts, begun.parts, measured)
     if sizes[semconv.TOOLS]:
         tool_definitions.take(out, request, sized)
     out.metrics.add(semconv.REQUEST_SIZE, sizes)
@@ -213,18 +213,17 @@ def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
     Return the calls whose results it should hold, those whose results are in the text of another part, its
     conversation, and the shares of the parts that it repeats.
     """
-    execution, continued = read.execution, read.continued
+    execution = read.execution
     if execution is None:
         return (), (), None, NO_SHARES
     quoted = _quoted(out, execution, measured)
-    if continued is None:
-        history = request_history.read(execution, sized)
+    if read.conversation is not None and read.prefix is not None:
+        history = request_history.read_on(read.conversation, read.prefix, measured)
     else:
-        history = request_history.read_on(continued.conversation, continued.prefix, measured)
+        history = request_history.read(execution, sized)
     undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new, history)
-    # Most conversations have a single request, for which nothing is kept.
-    if conversation is not None and read.messages is not None and history.conversation is not None:
-        request_prefix.keep(read, read.messages, execution, conversation, measured, history.offered)
+    if conversation is not None:
+        request_prefix.keep(read, execution, conversation, measured)
     _pass_by(out, execution)
     return undelivered, quoted, conversation, before
 
@@ -235,19 +234,17 @@ def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
     if messages is None or len(messages.items) < _LONG:
         messages = None
     continued = None if messages is None else request_prefix.find(request, messages)
-    if messages is not None and continued is not None:
-        threads.take_new(continued.execution_id, continued.new)
-        execution = executions.touched(continued.execution_id)
-        first = len(continued.conversation.parts.prints)
-        calls = {first + at: call for at, call in _known(out, execution, continued.new).items()}
-        parts = request_prefix.parts_of(messages, continued)
-        return request_prefix.Read(parts, first, continued.execution_id, execution, calls, messages, continued)
+    if continued is not None and continued.execution_id is not None:
+        new, execution = continued.parts[continued.first :], executions.touched(continued.execution_id)
+        threads.take_new(continued.execution_id, new)
+        calls = {continued.first + at: call for at, call in _known(out, execution, new).items()}
+        return continued._replace(execution=execution, calls=calls)
     read = list(request.parts)
     execution_id = execution_of(request, read)
     thread = threads.take(read, execution_id)
     execution_id = execution_id if thread is None else thread.id
     state = executions.touched(execution_id) if execution_id is not None else None
-    return request_prefix.Read(read, 0, execution_id, state, _known(out, state, read), messages, None)
+    return request_prefix.Read(read, 0, execution_id, state, _known(out, state, read), messages)
 
 
 def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:

@@ -97,7 +97,7 @@ def read_on(conversation: Conversation, prefix: Prefix, new: Sequence[Sized]) ->
     ids = [hash((one.part.message_id, one.part.part)) for one in new if one.part.message_id is not None]
     doubled = prefix.doubled or len(set(ids)) < len(ids) or not prefix.message_ids.isdisjoint(ids)
     total = sum(prefix.sizes.values()) + sum(one.bytes for one in new)
-    return Reading(doubled, prefix.offered, 0, conversation, parts, True, total)
+    return Reading(doubled, conversation.offered, 0, conversation, parts, True, total)
 
 
 def compare(  # noqa: PLR0913, PLR0917 - the readings of one request

@@ -41,7 +41,7 @@ class Prefix:
     """
 
     __slots__ = (
-        *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "offered", "parts", "prints"),
+        *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "parts", "prints"),
         "sizes",
     )
 
@@ -52,31 +52,17 @@ class Prefix:
         self.ids: dict[str, None] = {}
         self.message_ids: set[int] = set()
         self.sizes: dict[Any, int] = dict.fromkeys(semconv.REQUEST_PARTS, 0)
-        self.offered = 0
         self.changes = 0
         self.doubled = False
         self.is_adapters = True
         self.parts: SeenParts | None = None
 
 
-class Continued(NamedTuple):
-    """A request that continues the one before it: what was kept of that, and the new parts.
-
-    ``depths`` are the values of all of its messages, None where the new ones are no plain data.
-    """
-
-    execution_id: str
-    execution: ExecutionState
-    conversation: Conversation
-    prefix: Prefix
-    depths: list[Depth] | None
-    new: list[RequestPart]
-
-
 class Read(NamedTuple):
     """A request: its parts from ``first`` on are read, and ``calls`` are those that their results answer.
 
-    ``messages`` are those of a request that may be kept.
+    ``messages`` are those of a request that may be kept. A request that continues another has its conversation and
+    prefix. ``depths`` are the values of all of its messages, None where the new ones are no plain data.
     """
 
     parts: Sequence[RequestPart]
@@ -84,8 +70,10 @@ class Read(NamedTuple):
     execution_id: str | None
     execution: ExecutionState | None
     calls: dict[int, SeenCall]
-    messages: Messages | None
-    continued: Continued | None
+    messages: Messages | None = None
+    conversation: Conversation | None = None
+    prefix: Prefix | None = None
+    depths: list[Depth] | None = None
 
 
 class Parts(Sequence[_T]):
@@ -117,33 +105,27 @@ class Parts(Sequence[_T]):
         return [self[at] for at, one in enumerate(self.kinds) if one == kind] if kind in self.kinds else []
 
 
-def parts_of(messages: Messages, continued: Continued) -> Parts[RequestPart]:
-    """Return the parts of a request that continues another; the first ones are read as far as they are asked for."""
+def _parts_of(messages: Messages, count: int, seen: SeenParts, new: list[RequestPart]) -> Parts[RequestPart]:
+    """Return the parts of a request; those of its first messages, so many as ``count``, are read when asked for."""
     left, found = iter(messages), list[Any]()
-    seen, last = continued.conversation.parts, continued.prefix.messages - 1
 
     def early(at: int) -> RequestPart:
-        if at == len(seen.prints) - 1 and (ending := messages.between(last, last + 1)):
+        if at == len(seen.prints) - 1 and (ending := messages.between(count - 1, count)):
             return ending[-1]
         while len(found) <= at:
             found.append(next(left))
         return found[at]  # type: ignore[no-any-return]
 
-    return Parts(len(seen.prints), early, continued.new, seen.kinds)
-
-
-def sized_parts(parts: Sequence[RequestPart], continued: Continued, new: list[Sized]) -> Parts[Sized]:
-    """Return these parts with their sizes; those of the first ones were measured before."""
-    seen = continued.conversation.parts
-
-    def early(at: int) -> Sized:
-        return Sized(parts[at], seen.sizes[at], seen.prints[at])
-
     return Parts(len(seen.prints), early, new, seen.kinds)
 
 
-def find(request: ModelRequest, messages: Messages) -> Continued | None:
-    """Return what is known of a request that continues the one before it, and its new parts; None for any other."""
+def sized_parts(parts: Sequence[RequestPart], seen: SeenParts, new: list[Sized]) -> Parts[Sized]:
+    """Return these parts with their sizes; those of the first ones were measured before."""
+    return Parts(len(seen.prints), lambda at: Sized(parts[at], seen.sizes[at], seen.prints[at]), new, seen.kinds)
+
+
+def find(request: ModelRequest, messages: Messages) -> Read | None:
+    """Return a request that continues the one before it, without its calls; None for any other."""
     execution_id = _known_execution(request, _last_ids(messages))
     execution = None if execution_id is None else executions.known(execution_id)
     if execution_id is None or execution is None:
@@ -169,7 +151,9 @@ def find(request: ModelRequest, messages: Messages) -> Continued | None:
     if not _follows(prefix, new, ids) or _known_execution(request, ids, prefix.ids) != execution_id:
         return None
     conversation.prefix = None  # another thread may send the same messages
-    return Continued(execution_id, execution, conversation, prefix, known, new)
+    seen = conversation.parts
+    parts = _parts_of(messages, prefix.messages, seen, new)
+    return Read(parts, len(seen.prints), execution_id, execution, {}, messages, conversation, prefix, known)
 
 
 def _known_execution(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
@@ -230,22 +214,18 @@ def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable
     )
 
 
-def keep(  # noqa: PLR0913, PLR0917 - the readings of one request
-    request: Read,
-    messages: Messages,
-    execution: ExecutionState,
-    conversation: Conversation,
-    new: Sequence[Sized],
-    offered: int,
-) -> None:
-    """Keep a request for the next one of its conversation; ``new`` are its new parts, ``offered`` its tools."""
-    continued, count = request.continued, len(messages.items)
-    prefix = Prefix() if continued is None else continued.prefix
-    found = depths(messages.plain(0, count), len(messages.head)) if continued is None else continued.depths
+def keep(request: Read, execution: ExecutionState, conversation: Conversation, new: Sequence[Sized]) -> None:
+    """Keep a request for the next one of its conversation; ``new`` are its new parts."""
+    messages = request.messages
+    # Most conversations have a single request, for which nothing is kept.
+    if messages is None or conversation.turns == 1:
+        return
+    prefix, found, count = request.prefix or Prefix(), request.depths, len(messages.items)
+    if request.prefix is None:
+        found = depths(messages.plain(0, count), len(messages.head))
     if found is None:
         return
     if request.first + len(new) == len(conversation.parts.prints) and _add(prefix, request, execution, new):
-        prefix.offered = offered
         prefix.parts, prefix.changes = conversation.parts, execution.call_changes
         if prefix.messages < count:
             prefix.messages, prefix.prints = count, prints(found)

@@ -63,7 +63,8 @@ class TestSmolagents(Delivery):
     run_span = "invoke_agent clerk"
     origin = None
     outer = False
-    knows_ids = False
+    #: Of what raises, the model gets more words.
+    reformatted: ClassVar = ("structured", "raises in async", "raises in sync")
     #: The text that the framework makes of the tool's exception.
     failure: ClassVar[str] = (
         "Error executing tool '{}' with arguments {{'key': 'größe'}}: BrokenError: no record größe\n"
@@ -142,6 +143,7 @@ class TestSmolagentsCode(TestSmolagents):
     """Agents that write code: what it prints is cut at 50,000 characters."""
 
     agent_name = None
+    knows_ids = False
     failure = ""  # an exception ends the code
     decide = staticmethod(code)
     own: ClassVar = {
