@@ -1,30 +1,73 @@
-"""Prints how often `truncated` is right, and writes it into docs: see scripts/accuracy."""
+"""Writes how often `truncated` is right into docs/evidence/truncation.md: see scripts/accuracy."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from tests.accuracy import corpus
-from tests.accuracy.score import Score, by
+from tests.accuracy.score import SUSPECTED, Found, Score, by, of_reason, read, score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE: Final = Path(__file__).resolve().parents[2] / "docs" / "evidence" / "truncation.md"
+BEGIN: Final = "<!-- Written by scripts/accuracy: -->\n\n"
+END: Final = "<!-- scripts/accuracy ends here. -->\n"
+LANGUAGES: Final = {
+    "en": "English", "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "de": "German", "fr": "French",
+    "es": "Spanish", "pt": "Portuguese", "it": "Italian", "ru": "Russian",
+}  # fmt: skip
+REASONS: Final = ("marker", "offloaded", "cleared", "cut_json")
+
+
+def _row(name: str, each: Score) -> str:
+    return f"| {name} | {each.cut:,} | {each.precision:.1%} | {each.recall:.1%} |"
+
+
+def lines() -> Iterator[str]:
+    """Yield the lines of the tables."""
+    tuned, aside = read(corpus.tuned()), read(corpus.kept_aside())
+    yield from ("| results | cut | whole | precision | recall |", "| --- | --- | --- | --- | --- |")
+    for name, found in (("used to write the rules", tuned), ("kept aside", aside)):
+        each = score(found)
+        yield f"| {name} | {each.cut:,} | {len(found) - each.cut:,} | {each.precision:.2%} | {each.recall:.2%} |"
+    suspected = sum(each.reason == SUSPECTED for each in tuned if each.case.reason is None)
+    yield from ("", f"{suspected} of the whole results were `suspected`.", "")
+    yield from ("| reason | cut | precision | recall |", "| --- | --- | --- | --- |")
+    yield from (_row(f"`{reason}`", of_reason(tuned, reason)) for reason in REASONS)
+    yield from ("", "| language of the notice | cut | precision | recall |", "| --- | --- | --- | --- |")
+    languages = by([each for each in (*tuned, *aside) if each.case.reason], lambda each: each.case.language)
+    yield from (_row(LANGUAGES[code], languages[code]) for code in LANGUAGES)
+    yield from ("", "| tool with a miss | found | of |", "| --- | --- | --- |")
+    for name, each in by([each for each in (*tuned, *aside) if each.case.reason], lambda one: one.case.tool).items():
+        if each.right < each.cut:
+            yield f"| {name} | {each.right} | {each.cut} |"
+    tools = {each.case.tool for each in (*tuned, *aside) if each.case.reason}
+    yield from ("", f"All cuts of the other {len(tools)} tools, hosts, frameworks and shells were found.")
 
 
 def main() -> int:
-    """Print the figures of both parts; with -v each miss and each false alarm."""
-    for name, cases in (("tuned", corpus.tuned()), ("aside", corpus.kept_aside())):
-        score = Score(cases)
-        print(
-            f"{name}: {score.cut} cut, {score.whole} whole, precision {score.precision:.2%}, recall {score.recall:.2%}"
-        )
-        for title, key in (("reason", lambda c: c.reason), ("language", lambda c: c.language)):
-            print(f"  recall by {title}:", {k: f"{r}/{t}" for k, (r, t) in by(cases, key).items()})
-        print("  tools with misses:", {k: f"{r}/{t}" for k, (r, t) in by(cases, lambda c: c.tool).items() if r < t})
-        print("  reasons (said, right):", dict(score.reasons))
-        if "-v" in sys.argv or name in sys.argv:
-            for case in score.missed:
-                print("  MISSED", case[:4], len(case.text), repr(case.text[-90:]))
-            for case, reason in score.alarms:
-                print("  FALSE", reason, case[:4], len(case.text), repr(case.text[-90:]))
+    """Write the page, or compare it; with -v print each miss and each false alarm."""
+    if "-v" in sys.argv:
+        for each in read([*corpus.tuned(), *corpus.kept_aside()]):
+            if each.is_cut != (each.case.reason is not None):
+                _print(each)
+        return 0
+    page = PAGE.read_text(encoding="utf-8")
+    head, rest = page.split(BEGIN)
+    new = f"{head}{BEGIN}{chr(10).join(lines())}\n\n{END}{rest.split(END)[1]}"
+    if "--check" in sys.argv:
+        return int(page != new)
+    PAGE.write_text(new, encoding="utf-8")
     return 0
 
 
-sys.exit(main())
+def _print(each: Found) -> None:
+    kind = "missed" if each.case.reason else f"false {each.reason}"
+    print(kind, each.case.language, each.case.tool, each.case.place, len(each.case.text), repr(each.case.text[-90:]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,55 +2,76 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel.measure.truncation.detect import find_cut
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tests.accuracy.corpus import Case
 
 SUSPECTED: Final = "suspected"
 
 
-def said(case: Case) -> str | None:
-    """Return the reason that the detector gives; a suspicion does not count as truncated."""
-    cut = find_cut(case.text)
-    return None if cut is None or cut.reason == SUSPECTED else cut.reason
+class Found(NamedTuple):
+    """A case, and the reason that the detector gives."""
+
+    case: Case
+    reason: str | None
+
+    @property
+    def is_cut(self) -> bool:
+        """Return True if the detector says that the result is truncated. A suspicion does not count."""
+        return self.reason not in (None, SUSPECTED)
 
 
-class Score:
-    """How many cases were cut, said to be cut, and both."""
+class Score(NamedTuple):
+    """How many results are cut, how many the detector calls cut, and how many of these are."""
 
-    def __init__(self, cases: list[Case]) -> None:
-        found = [(case, said(case)) for case in cases]
-        self.cut = sum(case.reason is not None for case in cases)
-        self.whole = len(cases) - self.cut
-        self.right = sum(case.reason is not None and reason is not None for case, reason in found)
-        self.false = sum(case.reason is None and reason is not None for case, reason in found)
-        self.missed = [case for case, reason in found if case.reason is not None and reason is None]
-        self.alarms = [(case, reason) for case, reason in found if case.reason is None and reason is not None]
-        self.reasons = Counter((reason, case.reason) for case, reason in found)
+    cut: int
+    said: int
+    right: int
 
     @property
     def precision(self) -> float:
-        """The share of cut results among those that are said to be cut."""
-        return self.right / max(self.right + self.false, 1)
+        """The share of cut results among those that the detector calls cut."""
+        return self.right / self.said if self.said else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of cut results that are said to be cut."""
-        return self.right / max(self.cut, 1)
+        """The share of cut results that the detector finds."""
+        return self.right / self.cut if self.cut else 1.0
 
 
-def by(cases: list[Case], key: Callable[[Case], str | None]) -> dict[str, tuple[int, int]]:
-    total: Counter[str] = Counter()
-    right: Counter[str] = Counter()
-    for case in cases:
-        if case.reason is not None:
-            name = key(case) or ""
-            total[name] += 1
-            right[name] += said(case) is not None
-    return {name: (right[name], total[name]) for name in total}
+def read(cases: Iterable[Case]) -> list[Found]:
+    """Return what the detector says of each case."""
+    return [Found(case, getattr(find_cut(case.text), "reason", None)) for case in cases]
+
+
+def score(found: Iterable[Found]) -> Score:
+    """Return the score of cases."""
+    cut, said, right = 0, 0, 0
+    for each in found:
+        cut += each.case.reason is not None
+        said += each.is_cut
+        right += each.is_cut and each.case.reason is not None
+    return Score(cut, said, right)
+
+
+def by(found: Iterable[Found], key: Callable[[Found], str | None]) -> dict[str, Score]:
+    """Return the score of each group of cases."""
+    groups: dict[str, list[Found]] = {}
+    for each in found:
+        groups.setdefault(key(each) or "", []).append(each)
+    return {name: score(group) for name, group in sorted(groups.items())}
+
+
+def of_reason(found: Iterable[Found], reason: str) -> Score:
+    """Return the score of one reason: the detector must give exactly this one."""
+    cut, said, right = 0, 0, 0
+    for each in found:
+        cut += each.case.reason == reason
+        said += each.reason == reason
+        right += each.reason == reason == each.case.reason
+    return Score(cut, said, right)

@@ -172,7 +172,7 @@ def _noticed(text: str, length: int) -> str | None:
         return None
     if length > _LONGEST_WIDE:
         middles = (int(share * length) for share in _SHARES)
-        return _first(text, product(_WIDE, ((max(at - _AT_SHARE, 0), at + _AT_SHARE) for at in middles)), seen)
+        return _first(text, product(_WIDE[:4], ((max(at - _AT_SHARE, 0), at + _AT_SHARE) for at in middles)), seen)
     most = max((_FEW_CHARACTERS if length <= _BUDGETED else _MORE_CHARACTERS) // length, 1)
     stems = [stem for stem in _WIDE[:most] if text.rfind(stem) >= 0]
     return _first(text, ((stem, (0, length)) for stem in stems), seen) if stems else None

@@ -224,6 +224,8 @@ _LONGEST_DOCUMENT: Final = 256 * 1024
 _SIGNS: Final = ("[", "...", "(", "<", "…", "（")
 _MORE_STEM: Final = " more "  # counts only after a number
 _MOST_PLACES: Final = 8
+_MOST_LINES: Final = 24
+_LONGEST_FRAME: Final = 180
 _LONGEST_PLAIN: Final = 200
 _IN_JSON: Final = pattern(r"\s*[{\[]\s*[\"{\[\]}]")
 _AROUND: Final = 448
@@ -262,7 +264,7 @@ def read(text: str, stem: str, begin: int, end: int, seen: set[int]) -> str | No
     found = None
     at = text.rfind(stem, begin, end)
     for _ in range(_MOST_PLACES):
-        if at < 0:
+        if at < 0 or len(seen) > _MOST_LINES:
             break
         if stem == _MORE_STEM and not text[at - 1].isdigit():
             at = text.rfind(stem, begin, max(at - 1, begin))
@@ -284,8 +286,7 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
     last = min(len(text), at + _SPAN) if last < 0 else last
     line = text[first:last]
     is_line = (not first or text[first - 1] == "\n") and text[last : last + 1] in ("", "\n")
-    if is_line:
-        seen.add(first)
+    seen.add(first)
     for key in islice(_KEY.finditer(line), 4) if '"' in line and ("runcated" in line or "elided" in line) else ():
         if key[1] not in PAGED_KEYS and is_own_key(text, first + key.start(), first + key.end()):
             return MARKER
@@ -295,7 +296,7 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
         return None
     if is_line and _ITEM.match(line) is None and (reason := _of_line(text, line, first, last)) is not None:
         return reason
-    for frame in _FRAME.finditer(line):
+    for frame in _FRAME.finditer(line, max(at - first - _LONGEST_FRAME, 0)):
         if frame.end() <= at - first:
             continue
         if frame.start() > at - first:
