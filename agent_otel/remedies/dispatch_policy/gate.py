@@ -361,9 +361,8 @@ def hide(record: Dispatch, reader: ToolReader, read: object, value: Any, invocat
     text = without(raw.text, record.injected)
     if text == raw.text and raw.is_whole:
         return read, value
-    data = None
-    with errors.suppressed(ValueError):  # a value in it that was a number has left no JSON
-        data = json.loads(text) if raw.content_type == JSON else None
+    # A value in it that was a number has left no JSON, or it is too deep.
+    data = errors.attempt(json.loads, text) if raw.content_type == JSON else None
     data = data if type(data) is dict else {"content": text}
     if not raw.is_whole:  # the rest may repeat them
         data = too_large(record.name, Size(len(raw.data), exact=False), len(raw.data))
