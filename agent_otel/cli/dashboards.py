@@ -1,18 +1,12 @@
-"""``agent-otel dashboards``: list, export, push.
-
-A push replaces a dashboard only if a push saved its newest version. Grafana keeps a message with each version, and the
-message of a push has a digest of the shipped dashboard.
-"""
+"""``agent-otel dashboards``: list, export, push."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from urllib.parse import quote
+from typing import Any, Final
 
 import click
 import httpx
@@ -22,9 +16,6 @@ from agent_otel.alerts import Options
 from agent_otel.cli import console, files
 from agent_otel.cli.console import Failure
 from agent_otel.cli.http_client import Server, Variables, told
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 #: Format -> shipped files -> target folder. A provisioned Grafana mounts the two folders at /etc/grafana/provisioning
 #: and /var/lib/grafana/dashboards.
@@ -39,8 +30,6 @@ _HIDDEN: Final = '"hide": 2'
 _SHOWN: Final = '"hide": 0'
 #: A link of a tile to the alert of its name; the name of a single alert has more than the common prefix.
 _LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
-
-_Model = dict[str, Any]
 
 
 @click.group(cls=console.Group)
@@ -100,306 +89,101 @@ def export(  # noqa: PLR0913 - one for each option
 
 @dashboards.command()
 @click.option("--url", required=True, metavar="URL", help="Where Grafana is served, such as https://grafana.example/.")
-@click.option("--folder", metavar="TITLE_OR_UID", help="The folder they go to; made when there is none. Without it: "
-              "where they are, new ones at the top.")  # fmt: skip
-@click.option("--datasource", metavar="NAME_OR_UID", help="The Prometheus that is selected when one opens.")
+@click.option("--folder", metavar="TITLE_OR_UID", help="The folder they go to; made when there is none.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
 @_runbook_option
-@click.option("--overwrite", is_flag=True, help="Replace dashboards that were changed by hand.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done and do nothing.")
+@click.option("--overwrite", is_flag=True, help="Replace dashboards of the same uid. Grafana keeps their versions.")
 @console.json_option
-def push(  # noqa: PLR0913, PLR0917 - one for each option
-    url: str,
-    folder: str | None,
-    datasource: str | None,
-    only: tuple[str, ...],
-    runbook_url: str,
-    overwrite: bool,  # noqa: FBT001 - click passes it by name
-    dry_run: bool,  # noqa: FBT001
-    is_json: bool,  # noqa: FBT001
+def push(  # noqa: PLR0913 - one for each option
+    url: str, folder: str | None, only: tuple[str, ...], runbook_url: str, *, overwrite: bool, is_json: bool
 ) -> None:
     """Put the dashboards into a Grafana, through its HTTP API.
 
     Credentials are read from GRAFANA_TOKEN, or from GRAFANA_USER and GRAFANA_PASSWORD.
 
-    A dashboard that exists already is replaced only if a push saved its newest version; the values selected in its
-    variables stay. All are checked before the first is written.
+    A dashboard that exists already is replaced with --overwrite only.
     """
-    with closing(Grafana(url)) as grafana:
-        version = grafana.check()
-        into = grafana.folder(folder) if folder else None
-        source = grafana.datasource(datasource) if datasource else None
-        steps = [
-            _step(grafana, board.uid, _linked(board.text, runbook_url), into, source, overwrite=overwrite)
-            for board in files.dashboards(only)
-        ]
-        is_refused = any(step.action == REFUSED for step in steps)
+    with closing(Server("Grafana", url, VARIABLES)) as grafana:
+        version = _check(grafana)
         if not is_json:
             console.say(f"Grafana {version or '(version hidden)'} at {grafana.url}")
-        if dry_run or is_refused:
-            _show(steps, is_json=is_json)
-        if is_refused:
-            raise Failure("nothing would be written" if dry_run else "nothing was written")
-        if not dry_run:
-            _carry_out(grafana, steps, is_json=is_json)
-
-
-def _show(steps: Sequence[_Step], *, is_json: bool) -> None:
-    if is_json:
-        head = ("state", "dashboard", "folder", "writes", "why")
+        into = _folder(grafana, folder) if folder else ""
         rows = [
-            (step.action, step.uid, step.folder.title, step.writes, [step.why] if step.why else []) for step in steps
+            _save(grafana, board.uid, _linked(board.text, runbook_url), into, overwrite=overwrite)
+            for board in files.dashboards(only)
         ]
-        console.table(head, rows, is_json=True)
-        return
-    shown = []
-    for step in steps:
-        state, where = step.action, ""
-        if step.writes:
-            state = f"would be {state}"
-            where = step.folder.title + (" (new)" if not step.folder.uid and step.folder is not ROOT else "")
-        shown.append((state, step.uid, where, step.why))
-    console.table(("state", "dashboard", "folder", "why"), shown)
+        console.table(("state", "dashboard", "address"), rows, is_json=is_json)
+        if any(state == files.REFUSED for state, _, _ in rows):
+            raise Failure("dashboards of these uids exist; --overwrite replaces them, and Grafana keeps their versions")
 
 
-def _carry_out(grafana: Grafana, steps: Sequence[_Step], *, is_json: bool) -> None:
-    """Write the planned dashboards, the folder first, and print their addresses.
-
-    Raises:
-        Failure: Grafana refuses a write, with its message; those before it are printed.
-    """
-    made: dict[str, Folder] = {}
-    rows = []
-    try:
-        for step in steps:
-            folder, address = step.folder, f"{grafana.url}/d/{step.uid}"
-            if step.writes:
-                if not folder.uid and folder is not ROOT:
-                    folder = made.get(folder.title) or made.setdefault(folder.title, grafana.make_folder(folder.title))
-                address = grafana.save(step, folder)
-            rows.append((step.action, step.uid, address))
-    finally:
-        if rows:
-            console.table(("state", "dashboard", "address"), rows, is_json=is_json)
-
-
-# --- the plan of a push: computed for every dashboard before anything is written -------------------------------------
-
-CREATED: Final = "created"
-UPDATED: Final = "updated"
-MOVED: Final = "moved"
-REPLACED: Final = "replaced"
-UNCHANGED: Final = "unchanged"
-REFUSED: Final = "refused"
-#: The message of a push in Grafana's version history.
-_MESSAGE: Final = re.compile(r"agent-otel \S+ \((?P<digest>[0-9a-f]{12})\)")
-
-
-class _Step(NamedTuple):
-    """The action for one dashboard and its reason; ``model`` is sent, and replaces ``version``."""
-
-    action: str
-    uid: str
-    model: _Model
-    digest: str
-    version: int
-    folder: Folder
-    why: str = ""
-
-    @property
-    def writes(self) -> bool:
-        """True when the step changes anything in Grafana."""
-        return self.action not in {UNCHANGED, REFUSED}
-
-
-def _step(  # noqa: PLR0913 - one for each option
-    grafana: Grafana, uid: str, text: str, folder: Folder | None, source: tuple[str, str] | None, *, overwrite: bool
-) -> _Step:
-    """Return the action for a dashboard. A data source is its name and its uid."""
-    digest, model = hashlib.sha256(text.encode()).hexdigest()[:12], json.loads(text)
-    found = grafana.dashboard(uid)
-    if found is None:
-        return _Step(CREATED, uid, _selected(model, {}, source), digest, 0, folder or ROOT)
-    existing, meta = found
-    there = (
-        Folder(str(meta["folderUid"]), str(meta.get("folderTitle") or ROOT.title)) if meta.get("folderUid") else ROOT
-    )
-    version = int(existing.get("version") or meta.get("version") or 0)
-    step = _Step(UPDATED, uid, _selected(model, existing, source), digest, version, folder or there)
-    if meta.get("provisioned"):
-        by = f" ({meta['provisionedExternalId']})" if meta.get("provisionedExternalId") else ""
-        why = f"it is provisioned from a file on Grafana's side{by}: change it there"
-        return step._replace(action=REFUSED, why=why)
-    pushed = _MESSAGE.fullmatch(grafana.message_of_version(uid, version))
-    if pushed is None and overwrite:
-        return step._replace(action=REPLACED)
-    if pushed is None:
-        return step._replace(action=REFUSED, why="it was not saved by this command last; --overwrite replaces it")
-    sources = (variable.get("current") or {} for variable in _variables(existing) if _is_source(variable))
-    if pushed["digest"] != digest or (source and source[1] != next(sources, {}).get("value")):
-        return step
-    return step._replace(action=UNCHANGED if step.folder == there else MOVED)
-
-
-def _variables(model: _Model) -> list[_Model]:
-    templating = model.get("templating")
-    found = templating.get("list") if isinstance(templating, dict) else None
-    return [variable for variable in found or [] if isinstance(variable, dict)]
-
-
-def _is_source(variable: _Model) -> bool:
-    return variable.get("type") == "datasource"
-
-
-def _selected(model: _Model, existing: _Model, source: tuple[str, str] | None) -> _Model:
-    """Select in a new dashboard's variables the values of the existing one, and a data source in the first for one."""
-    saved = {variable.get("name"): variable.get("current") for variable in _variables(existing)}
-    for variable in _variables(model):
-        if saved.get(variable.get("name")):
-            variable["current"] = saved[variable["name"]]
-        if source and _is_source(variable):
-            name, uid = source
-            variable["current"], source = {"selected": True, "text": name, "value": uid}, None
-    return model
-
-
-# --- Grafana -------------------------------------------------------------------------------------------------------
-
+#: The calls are those below ``/api``, which Grafana 11 to 13 have; 13 calls them legacy and keeps them
+#: (https://grafana.com/docs/grafana/latest/developer-resources/api-reference/http-api/api-legacy/).
 VARIABLES: Final = Variables("GRAFANA_TOKEN", "GRAFANA_USER", "GRAFANA_PASSWORD")
 #: Oldest major version whose panels have every option that the dashboards use.
 OLDEST: Final = 11
 #: Folders on one page of ``/api/folders``; Grafana's maximum is 1000.
 _PAGE: Final = 1000
-_ABSENT: Final = (httpx.codes.NOT_FOUND,)
-_REFUSALS: Final = {
-    "version-mismatch": "{uid}: somebody saved it in the meantime; nothing of theirs was touched. Run this again.",
-    "name-exists": "{uid}: another dashboard has its place: {told}",
-    "plugin-dashboard": "{uid}: Grafana says that it belongs to a plugin: {told}",
-}
 
 
-class Folder(NamedTuple):
-    """A folder of dashboards; without a ``uid`` it does not exist yet."""
+def _check(grafana: Server) -> str:
+    """Check that this is a Grafana of a supported version that accepts the credentials.
 
-    uid: str
-    title: str
-
-
-ROOT: Final = Folder("", "Dashboards")
-
-
-class Grafana:
-    """A client of a Grafana server. Every method raises Failure with the cause.
-
-    Its calls are those below ``/api``, which Grafana 11 to 13 have; 13 calls them legacy and keeps them
-    (https://grafana.com/docs/grafana/latest/developer-resources/api-reference/http-api/api-legacy/).
+    Return its version, empty when the server hides it.
     """
+    if grafana.auth is None:
+        raise Failure(f"no credentials for {grafana.url}: set {VARIABLES}")
+    health = grafana.json("GET", "/api/health")
+    if "database" not in health:
+        raise Failure(grafana.other_json("/api/health"))
+    version = str(health.get("version") or "")
+    if not version:
+        # [auth.anonymous] hide_version hides it there from all users, here from anonymous ones only.
+        settings = grafana.json("GET", "/api/frontend/settings", none_for=(httpx.codes.NOT_FOUND,))
+        build = (settings or {}).get("buildInfo")
+        version = str(build.get("version") or "") if isinstance(build, dict) else ""
+    major = re.match(r"\d+", version)
+    if major and int(major[0]) < OLDEST:
+        raise Failure(f"Grafana {version} at {grafana.url} is too old: the dashboards need {OLDEST}.0 or newer")
+    grafana.json("GET", "/api/search", shape=list, params={"limit": 1})
+    return version
 
-    def __init__(self, url: str) -> None:
-        self._server = Server("Grafana", url, VARIABLES)
-        self.url, self.close = self._server.url, self._server.close
 
-    def check(self) -> str:
-        """Check that this is a Grafana of a supported version that accepts the credentials.
-
-        Return its version, empty when the server hides it.
-        """
-        if self._server.auth is None:
-            raise Failure(f"no credentials for {self.url}: set {VARIABLES}")
-        health = self._server.json("GET", "/api/health")
-        if "database" not in health:
-            raise Failure(self._server.other_json("/api/health"))
-        version = str(health.get("version") or "")
-        if not version:
-            # [auth.anonymous] hide_version hides it there from all users, here from anonymous ones only.
-            settings = self._server.json("GET", "/api/frontend/settings", none_for=_ABSENT)
-            build = (settings or {}).get("buildInfo")
-            version = str(build.get("version") or "") if isinstance(build, dict) else ""
-        major = re.match(r"\d+", version)
-        if major and int(major[0]) < OLDEST:
-            raise Failure(f"Grafana {version} at {self.url} is too old: the dashboards need {OLDEST}.0 or newer")
-        self._server.json("GET", "/api/search", shape=list, params={"limit": 1})
-        return version
-
-    def dashboard(self, uid: str) -> tuple[_Model, dict[str, Any]] | None:
-        """Return the dashboard of this uid and Grafana's ``meta``; None when there is none."""
-        found = self._server.json("GET", f"/api/dashboards/uid/{quote(uid, safe='')}", none_for=_ABSENT)
-        if found is None:
-            return None
-        model = found.get("dashboard")
-        if not isinstance(model, dict) or "panels" not in model:
-            raise Failure(f"Grafana at {self.url} gives {uid} in a form without panels, which this command cannot read")
-        return model, found.get("meta") or {}
-
-    def message_of_version(self, uid: str, version: int) -> str:
-        """Return the message that this version was saved with; empty when it is not available."""
-        path = f"/api/dashboards/uid/{quote(uid, safe='')}/versions/{version}"
-        found = self._server.json("GET", path, none_for=(*_ABSENT, httpx.codes.FORBIDDEN))
-        return str((found or {}).get("message") or "")
-
-    def save(self, step: _Step, folder: Folder) -> str:
-        """Write a dashboard over the version that was read, 0 for a new one; return its address.
-
-        The request does not allow Grafana to overwrite: Grafana refuses it when another version was saved since.
-        """
-        path, uid = "/api/dashboards/db", step.uid
-        body = {
-            "dashboard": {**step.model, "id": None, "version": step.version},
-            "folderUid": folder.uid,
-            "message": f"agent-otel {__version__} ({step.digest})",
-            "overwrite": False,
-        }
-        response = self._server.send("POST", path, json=body)
-        if response.status_code == httpx.codes.PRECONDITION_FAILED:
-            status = str(self._server.parsed(response, path).get("status"))
-            refusal = _REFUSALS.get(status, "{uid}: Grafana refuses it, {told}")
-            raise Failure(refusal.format(uid=uid, told=told(response)))
-        if response.status_code != httpx.codes.OK:
-            raise Failure(f"{uid}: Grafana does not take it, {told(response)}")
-        address = str(self._server.parsed(response, path).get("url") or "")
-        # Grafana served below a path starts the address with that path, which our URL contains already.
-        return self.url + address[max(address.find("/d/"), 0) :]
-
-    def folder(self, name: str) -> Folder:
-        """Return the folder with this uid, else the top one with this title, else one that does not exist yet."""
-        folders = self._folders()
-        by_uid = [folder for folder in folders if folder.uid == name]
-        titled = [folder for folder in folders if folder.title == name]
-        if len(titled) > 1 and not by_uid:
-            uids = ", ".join(folder.uid for folder in titled)
-            raise Failure(f"{len(titled)} folders are called {name!r}: give a uid, one of {uids}")
-        at_top = [*by_uid, *titled]
-        if at_top or re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name) is None:
-            return at_top[0] if at_top else Folder("", name)
+def _folder(grafana: Server, name: str) -> str:
+    """Return the uid of the folder with this uid, else of the top one with this title, else of a new one."""
+    folders: list[dict[str, Any]] = []
+    for page in range(1, 101):
+        rows = grafana.json("GET", "/api/folders", shape=list, params={"limit": _PAGE, "page": page})
+        folders += rows
+        if len(rows) < _PAGE:
+            break
+    found = [folder for folder in folders if folder["uid"] == name] or [
+        folder for folder in folders if folder["title"] == name
+    ]
+    if len(found) > 1:
+        uids = ", ".join(folder["uid"] for folder in found)
+        raise Failure(f"{len(found)} folders are called {name!r}: give a uid, one of {uids}")
+    if not found and re.fullmatch(r"[A-Za-z0-9_-]{1,40}", name):
         # Grafana answers 403 for a missing folder when the credentials may read some folders only.
-        nested = self._server.json("GET", f"/api/folders/{name}", none_for=(*_ABSENT, httpx.codes.FORBIDDEN))
-        return _folder(nested) if nested else Folder("", name)
-
-    def make_folder(self, title: str) -> Folder:
-        """Make a folder at the top."""
-        return _folder(self._server.json("POST", "/api/folders", json={"title": title}))
-
-    def datasource(self, name_or_uid: str) -> tuple[str, str]:
-        """Return name and uid of a Prometheus data source."""
-        for kind in ("uid", "name"):
-            path = f"/api/datasources/{kind}/{quote(name_or_uid, safe='')}"
-            found = self._server.json("GET", path, none_for=_ABSENT)
-            if found is None:
-                continue
-            if "prometheus" not in str(found.get("type")):
-                raise Failure(f"the data source {name_or_uid!r} is of type {found.get('type')}, not prometheus")
-            return str(found.get("name")), str(found.get("uid"))
-        raise Failure(f"Grafana at {self.url} has no data source {name_or_uid!r}")
-
-    def _folders(self) -> list[Folder]:
-        found: list[Folder] = []
-        for page in range(1, 101):
-            rows = self._server.json("GET", "/api/folders", shape=list, params={"limit": _PAGE, "page": page})
-            found += map(_folder, rows)
-            if len(rows) < _PAGE:
-                break
-        return found
+        none_for = (httpx.codes.NOT_FOUND, httpx.codes.FORBIDDEN)
+        found = [nested] if (nested := grafana.json("GET", f"/api/folders/{name}", none_for=none_for)) else []
+    return str((found or [grafana.json("POST", "/api/folders", json={"title": name})])[0]["uid"])
 
 
-def _folder(said: dict[str, Any]) -> Folder:
-    return Folder(str(said.get("uid") or ""), str(said.get("title") or ""))
+def _save(grafana: Server, uid: str, text: str, folder: str, *, overwrite: bool) -> tuple[str, str, str]:
+    """Write a dashboard; return its state, uid and address.
+
+    Raises:
+        Failure: Grafana refuses it for another reason than that it exists.
+    """
+    path = "/api/dashboards/db"
+    message = f"agent-otel {__version__}"
+    body = {"dashboard": {**json.loads(text), "id": None}, "folderUid": folder, "message": message}
+    response = grafana.send("POST", path, json={**body, "overwrite": overwrite})
+    if response.status_code == httpx.codes.PRECONDITION_FAILED:
+        return files.REFUSED, uid, told(response)
+    if response.status_code != httpx.codes.OK:
+        raise Failure(f"{uid}: Grafana does not take it, {told(response)}")
+    address = str(grafana.parsed(response, path).get("url") or "")
+    # Grafana served below a path starts the address with that path, which our URL contains already.
+    return files.WRITTEN, uid, grafana.url + address[max(address.find("/d/"), 0) :]

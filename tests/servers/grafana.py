@@ -39,7 +39,6 @@ class Stored:
     models: list[Json] = field(default_factory=list)
     messages: list[str] = field(default_factory=list)
     provisioned: str = ""
-    plugin: str = ""
 
     @property
     def version(self) -> int:
@@ -56,9 +55,7 @@ class Grafana(Serving):
     """The server, on a free port of 127.0.0.1 while the ``with`` block lasts.
 
     ``writes`` holds what was asked of it that changes something, ``asked`` every request line. ``role`` is that of
-    its one token and its one user. ``normalise`` is applied to models as they are read, as a newer Grafana migrates
-    what an older one stored. ``before_save`` runs once, before the next save is looked at. ``base`` is the path that
-    it is served below.
+    its one token and its one user. ``base`` is the path that it is served below.
     """
 
     def __init__(
@@ -69,14 +66,8 @@ class Grafana(Serving):
         self.dashboards: dict[str, Stored] = {}
         self.folders: list[Json] = []
         self.nested: list[Json] = []
-        self.datasources: list[Json] = [
-            {"id": 1, "uid": "P1", "name": "Prometheus main", "type": "prometheus"},
-            {"id": 2, "uid": "L1", "name": "Logs", "type": "loki"},
-        ]
         self.asked: list[str] = []
         self.writes: list[Json] = []
-        self.normalise: Callable[[Json], Json] = copy.deepcopy
-        self.before_save: Callable[[], None] | None = None
         self._scheme = "https" if certificate else "http"
         super().__init__(lambda: _server(self, certificate))
 
@@ -125,44 +116,14 @@ class Grafana(Serving):
 
     def search(self, _: Json) -> Reply:
         """GET /api/search."""
-        return 200, [
-            {"id": stored.id, "uid": uid, "title": stored.model["title"], "type": "dash-db", "tags": []}
-            for uid, stored in self.dashboards.items()
-        ]
+        return 200, []
 
     def settings(self, _: Json) -> Reply:
         """GET /api/frontend/settings."""
         return 200, {"appSubUrl": self.base, "buildInfo": {"version": self.version, "edition": "Open Source"}}
 
-    def dashboard(self, _: Json, uid: str) -> Reply:
-        """GET /api/dashboards/uid/:uid."""
-        stored = self.dashboards.get(uid)
-        if stored is None:
-            return 404, {"message": "Dashboard not found"}
-        meta: Json = {"type": "db", "canSave": True, "slug": "slug", "version": stored.version, "provisioned": False}
-        meta |= {"url": self._address(uid), "folderUid": stored.folder, "folderTitle": self._title(stored.folder)}
-        if stored.provisioned:
-            meta |= {"provisioned": True, "provisionedExternalId": stored.provisioned}
-        model = {**self.normalise(stored.model), "id": stored.id, "uid": uid, "version": stored.version}
-        return 200, {"dashboard": model, "meta": meta}
-
-    def dashboard_version(self, _: Json, uid: str, version: str) -> Reply:
-        """GET /api/dashboards/uid/:uid/versions/:version."""
-        stored = self.dashboards.get(uid)
-        if stored is None or not 1 <= int(version) <= stored.version:
-            return 404, {"message": "Dashboard version not found"}
-        at = int(version) - 1
-        return 200, {
-            "id": 100 + at, "dashboardId": stored.id, "uid": uid, "parentVersion": at, "restoredFrom": 0,
-            "version": int(version), "created": "2026-11-21T10:00:00Z", "createdBy": "admin",
-            "message": stored.messages[at], "data": stored.models[at],
-        }  # fmt: skip
-
     def save(self, command: Json) -> Reply:
         """POST /api/dashboards/db."""
-        before, self.before_save = self.before_save, None
-        if before:
-            before()
         model, overwrite = dict(command["dashboard"]), bool(command.get("overwrite"))
         if not str(model.get("title") or "").strip():
             return 400, {"status": "empty-name", "message": "Dashboard title cannot be empty"}
@@ -192,9 +153,6 @@ class Grafana(Serving):
             return 400, {"message": "Cannot save provisioned dashboard"}
         if version != stored.version and not overwrite:
             return 412, {"status": "version-mismatch", "message": "The dashboard has been changed by someone else"}
-        if stored.plugin and not overwrite:
-            message = f"The dashboard belongs to plugin {stored.plugin}."
-            return 412, {"status": "plugin-dashboard", "message": message}
         return None
 
     def list_folders(self, query: Json) -> Reply:
@@ -220,13 +178,6 @@ class Grafana(Serving):
         self.folders.append(folder)
         return 200, {**folder, "url": f"/dashboards/f/{uid}/slug", "version": 1}
 
-    def datasource(self, _: Json, kind: str, value: str) -> Reply:
-        """GET /api/datasources/uid/:uid and /api/datasources/name/:name."""
-        for source in self.datasources:
-            if source[kind] == value:
-                return 200, source
-        return 404, {"message": "Data source not found", "traceID": ""}
-
     def _title(self, uid: str) -> str:
         titles = {folder["uid"]: str(folder["title"]) for folder in (*self.folders, *self.nested)}
         return titles.get(uid, "" if uid else "General")
@@ -238,13 +189,10 @@ class Grafana(Serving):
 _ROUTES: list[tuple[str, str, Callable[..., Reply]]] = [
     ("GET", "/api/search", Grafana.search),
     ("GET", "/api/frontend/settings", Grafana.settings),
-    ("GET", "/api/dashboards/uid/([^/]+)", Grafana.dashboard),
-    ("GET", "/api/dashboards/uid/([^/]+)/versions/([0-9]+)", Grafana.dashboard_version),
     ("POST", "/api/dashboards/db", Grafana.save),
     ("GET", "/api/folders", Grafana.list_folders),
     ("GET", "/api/folders/([^/]+)", Grafana.get_folder),
     ("POST", "/api/folders", Grafana.make_folder),
-    ("GET", "/api/datasources/(uid|name)/([^/]+)", Grafana.datasource),
 ]
 
 

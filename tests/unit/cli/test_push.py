@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 import socket
 from contextlib import closing
-from copy import deepcopy
 from datetime import datetime, timedelta, timezone
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -19,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from agent_otel.cli import files
 from tests.rows import each_row
-from tests.servers.grafana import PASSWORD, TOKEN, USER, VIEWER, Grafana, Stored
+from tests.servers.grafana import PASSWORD, TOKEN, USER, VIEWER, Grafana
 from tests.unit.cli.other import Other
 from tests.unit.cli.running import Ran, run
 
@@ -43,10 +41,6 @@ def _push(grafana: Grafana, *arguments: str) -> Ran:
     return ran
 
 
-def _states(ran: Ran) -> dict[str, str]:
-    return {row[1]: row[0] for row in ran.rows if len(row) > 1 and row[1] in OURS}
-
-
 def _saved(grafana: Grafana) -> list[dict[str, Any]]:
     return [write for write in grafana.writes if write["path"] == "/api/dashboards/db"]
 
@@ -54,7 +48,7 @@ def _saved(grafana: Grafana) -> list[dict[str, Any]]:
 def test_every_dashboard_is_created_in_a_folder_that_is_made(grafana: Grafana) -> None:
     ran = _push(grafana, "--folder", "Agents & tools")
     assert (0, "") == (ran.code, ran.err)
-    assert dict.fromkeys(OURS, "created") == _states(ran)
+    assert OURS == [row[1] for row in ran.rows if row[0] == "written"]
     assert [{"id": 1, "uid": "f1", "title": "Agents & tools"}] == grafana.folders
     assert OURS == [write["dashboard"]["uid"] for write in _saved(grafana)]
     assert {"f1"} == {write["folderUid"] for write in _saved(grafana)}
@@ -68,18 +62,38 @@ def test_what_is_stored_is_what_is_shipped(grafana: Grafana) -> None:
     for dashboard in files.dashboards():
         stored = grafana.dashboards[dashboard.uid]
         assert dashboard.model == {key: value for key, value in stored.model.items() if key not in {"id", "version"}}
-        (message,) = stored.messages
-        assert re.fullmatch(r"agent-otel 0\.1\.0 \([0-9a-f]{12}\)", message)
+        assert ["agent-otel 0.1.0"] == stored.messages
 
 
 def test_tiles_link_to_the_runbooks(grafana: Grafana) -> None:
-    """The links are part of the dashboard: they are pushed again when the address of the runbooks changes."""
-    for pattern, state in (("", "created"), ("https://wiki.example/{alert}", "updated")):
-        ran = _push(grafana, "--only", "agent-otel-agents", *(("--runbook-url", pattern) if pattern else ()))
-        assert {"agent-otel-agents": state} == _states(ran)
+    for pattern in ("", "https://wiki.example/{alert}"):
+        options = ("--runbook-url", pattern) if pattern else ()
+        assert 0 == _push(grafana, "--only", "agent-otel-agents", "--overwrite", *options).code
         stored = json.dumps(grafana.dashboards["agent-otel-agents"].model)
         assert bool(pattern) == ('"https://wiki.example/AgentWorkflowPayloadNearCap"' in stored)
         assert bool(pattern) != ("/alerting/list?search=AgentWorkflowPayloadNearCap" in stored)
+
+
+def test_a_dashboard_that_exists_is_replaced_when_told_so(grafana: Grafana) -> None:
+    _push(grafana)
+    grafana.edit("agent-otel-tools", _retitle)
+    ran = _push(grafana)
+    expected = "Error: dashboards of these uids exist; --overwrite replaces them, and Grafana keeps their versions\n"
+    assert (1, expected) == (ran.code, ran.err)
+    assert OURS == [row[1] for row in ran.rows if row[0] == "refused"]
+    assert "Mine" == grafana.dashboards["agent-otel-tools"].model["panels"][0]["title"]
+    assert 0 == _push(grafana, "--overwrite").code
+    shipped = files.dashboards(("agent-otel-tools",))[0].model
+    assert shipped["panels"] == grafana.dashboards["agent-otel-tools"].model["panels"]
+    assert 3 == grafana.dashboards["agent-otel-tools"].version
+
+
+def test_a_provisioned_dashboard(grafana: Grafana) -> None:
+    _push(grafana)
+    grafana.dashboards["agent-otel-tools"].provisioned = "agents/agent-otel-tools.json"
+    ran = _push(grafana, "--overwrite", "--only", "agent-otel-tools")
+    expected = "Error: agent-otel-tools: Grafana does not take it, 400: Cannot save provisioned dashboard\n"
+    assert (1, expected) == (ran.code, ran.err)
 
 
 def test_without_a_folder_they_are_at_the_top(grafana: Grafana) -> None:
@@ -121,15 +135,6 @@ def test_a_dashboard_that_there_is_not(grafana: Grafana) -> None:
     assert (1, expected) == (ran.code, ran.err)
 
 
-def test_a_dry_run_writes_nothing(grafana: Grafana) -> None:
-    ran = _push(grafana, "--folder", "New", "--dry-run")
-    assert (0, "") == (ran.code, ran.err)
-    assert dict.fromkeys(OURS, "would be created") == _states(ran)
-    assert "New (new)" in ran.out
-    assert [] == grafana.writes
-    assert {"GET"} == {line.split()[0] for line in grafana.asked}
-
-
 def test_user_and_password(grafana: Grafana) -> None:
     env = {"GRAFANA_USER": USER, "GRAFANA_PASSWORD": PASSWORD}
     ran = run("dashboards", "push", "--url", grafana.url, env=env)
@@ -142,126 +147,7 @@ def test_grafana_below_a_path() -> None:
         ran = _push(grafana)
         assert 0 == ran.code
         assert f"{grafana.url}/d/agent-otel-tools/slug" in ran.out
-        assert 0 == run("dashboards", "push", "--url", f"{grafana.url}/", env=ENV).code
-
-
-def test_nothing_is_written_for_what_is_the_same(grafana: Grafana) -> None:
-    _push(grafana, "--folder", "Agents")
-    before = len(grafana.writes)
-    ran = _push(grafana, "--folder", "Agents")
-    assert (0, "") == (ran.code, ran.err)
-    assert dict.fromkeys(OURS, "unchanged") == _states(ran)
-    assert before == len(grafana.writes)
-
-
-def test_what_was_pushed_and_left_alone_is_updated(grafana: Grafana) -> None:
-    """A dashboard of an older release: its newest version is that of a push."""
-    _push(grafana)
-    _age(grafana, "agent-otel-tools")
-    ran = _push(grafana)
-    assert "updated" == _states(ran)["agent-otel-tools"]
-    assert 3 == grafana.dashboards["agent-otel-tools"].version
-    assert (
-        files.dashboards(("agent-otel-tools",))[0].model["panels"]
-        == (grafana.dashboards["agent-otel-tools"].model["panels"])
-    )
-
-
-def test_a_change_by_hand_is_not_overwritten(grafana: Grafana) -> None:
-    _push(grafana)
-    grafana.edit("agent-otel-tools", _retitle)
-    _age(grafana, "agent-otel-payload")
-    before = deepcopy(grafana.dashboards), len(grafana.writes)
-    ran = _push(grafana)
-    assert (1, "Error: nothing was written\n") == (ran.code, ran.err)
-    states = _states(ran)
-    assert ("refused", "would be updated") == (states["agent-otel-tools"], states["agent-otel-payload"])
-    assert "it was not saved by this command last; --overwrite replaces it" in ran.out
-    assert before == (grafana.dashboards, len(grafana.writes))
-
-
-def test_a_change_by_hand_is_overwritten_when_told_so(grafana: Grafana) -> None:
-    _push(grafana)
-    grafana.edit("agent-otel-tools", _retitle)
-    ran = _push(grafana, "--overwrite", "--dry-run")
-    assert (0, "would be replaced") == (ran.code, _states(ran)["agent-otel-tools"])
-    assert 2 == grafana.dashboards["agent-otel-tools"].version
-    ran = _push(grafana, "--overwrite")
-    assert (0, "replaced") == (ran.code, _states(ran)["agent-otel-tools"])
-    assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
-
-
-def test_another_dashboard_with_our_uid(grafana: Grafana) -> None:
-    theirs = {"uid": "agent-otel-tools", "title": "Theirs", "panels": [], "schemaVersion": 39}
-    grafana.dashboards["agent-otel-tools"] = Stored(id=4, folder="", models=[theirs], messages=["Initial save"])
-    ran = _push(grafana)
-    assert 1 == ran.code
-    assert "it was not saved by this command last; --overwrite replaces it" in ran.out
-    assert [] == grafana.writes
-
-
-def test_the_values_that_are_selected_stay(grafana: Grafana) -> None:
-    _push(grafana)
-    picked = {"selected": True, "text": "Other", "value": "P9"}
-    _age(grafana, "agent-otel-tools", picked)
-    assert "updated" == _states(_push(grafana))["agent-otel-tools"]
-    assert picked == grafana.dashboards["agent-otel-tools"].model["templating"]["list"][0]["current"]
-    assert "unchanged" == _states(_push(grafana))["agent-otel-tools"]
-
-
-def test_defaults_that_grafana_adds_are_no_change(grafana: Grafana) -> None:
-    _push(grafana)
-    grafana.normalise = lambda model: {**deepcopy(model), "preload": False, "fiscalYearStartMonth": None, "links": (
-        model.get("links") or [])}  # fmt: skip
-    assert dict.fromkeys(OURS, "unchanged") == _states(_push(grafana))
-
-
-def test_a_grafana_that_migrated_them_is_told_from_a_person(grafana: Grafana) -> None:
-    """The content reads otherwise, but the newest version is still the one that was pushed."""
-    _push(grafana)
-    grafana.normalise = lambda model: {**deepcopy(model), "schemaVersion": 43, "kiosk": "tv"}
-    assert dict.fromkeys(OURS, "unchanged") == _states(_push(grafana))
-    grafana.edit("agent-otel-tools", _retitle)
-    assert "refused" == _states(_push(grafana))["agent-otel-tools"]
-
-
-def test_a_folder_moves_them_and_none_leaves_them(grafana: Grafana) -> None:
-    _push(grafana, "--folder", "One")
-    ran = _push(grafana, "--folder", "Two")
-    assert dict.fromkeys(OURS, "moved") == _states(ran)
-    assert ["f1", "f2"] == [folder["uid"] for folder in grafana.folders]
-    assert dict.fromkeys(OURS, "unchanged") == _states(_push(grafana))
-    assert {"f2"} == {stored.folder for stored in grafana.dashboards.values()}
-
-
-def test_a_save_that_comes_between_wins(grafana: Grafana) -> None:
-    _push(grafana)
-    _age(grafana, "agent-otel-tools")
-    grafana.before_save = lambda: grafana.edit("agent-otel-tools", _retitle)
-    ran = _push(grafana)
-    expected = "agent-otel-tools: somebody saved it in the meantime; nothing of theirs was touched. Run this again."
-    assert (1, f"Error: {expected}\n") == (ran.code, ran.err)
-    assert "Mine" == grafana.dashboards["agent-otel-tools"].model["panels"][0]["title"]
-    assert "unchanged" == _states(ran)["agent-otel-payload"]
-
-
-def test_a_provisioned_dashboard(grafana: Grafana) -> None:
-    _push(grafana)
-    grafana.dashboards["agent-otel-tools"].provisioned = "agents/agent-otel-tools.json"
-    before = len(grafana.writes)
-    ran = _push(grafana, "--overwrite")
-    assert 1 == ran.code
-    assert "it is provisioned from a file on Grafana's side (agents/agent-otel-tools.json): change it there" in ran.out
-    assert before == len(grafana.writes)
-
-
-def test_a_dashboard_of_a_plugin(grafana: Grafana) -> None:
-    _push(grafana)
-    _age(grafana, "agent-otel-tools")
-    grafana.dashboards["agent-otel-tools"].plugin = "Agents"
-    ran = _push(grafana)
-    assert 1 == ran.code
-    assert "agent-otel-tools: Grafana says that it belongs to a plugin: 412: The dashboard belongs to" in ran.err
+        assert 0 == run("dashboards", "push", "--overwrite", "--url", f"{grafana.url}/", env=ENV).code
 
 
 def test_a_bad_token(grafana: Grafana) -> None:
@@ -305,36 +191,6 @@ def test_versions(version: str, code: int, hide: bool) -> None:  # noqa: FBT001 
             expected = f"Grafana {version} at {grafana.url} is too old: the dashboards need 11.0 or newer"
             assert f"Error: {expected}\n" == ran.err
             assert [] == grafana.writes
-
-
-@pytest.mark.parametrize("given", ["Prometheus main", "P1"])
-def test_a_data_source_is_selected(grafana: Grafana, given: str) -> None:
-    assert 0 == _push(grafana, "--datasource", given).code
-    for stored in grafana.dashboards.values():
-        (current,) = (
-            variable["current"]
-            for variable in stored.model["templating"]["list"]
-            if (variable["type"], variable.get("query")) == ("datasource", "prometheus")
-        )
-        assert {"selected": True, "text": "Prometheus main", "value": "P1"} == current
-    assert dict.fromkeys(OURS, "unchanged") == _states(_push(grafana, "--datasource", given))
-    assert dict.fromkeys(OURS, "unchanged") == _states(_push(grafana))
-
-
-def test_another_data_source_is_an_update(grafana: Grafana) -> None:
-    _push(grafana)
-    assert dict.fromkeys(OURS, "updated") == _states(_push(grafana, "--datasource", "P1"))
-
-
-def test_a_data_source_that_is_no_prometheus(grafana: Grafana) -> None:
-    ran = _push(grafana, "--datasource", "Logs")
-    assert (1, "Error: the data source 'Logs' is of type loki, not prometheus\n") == (ran.code, ran.err)
-
-
-def test_a_data_source_that_there_is_not(grafana: Grafana) -> None:
-    ran = _push(grafana, "--datasource", "Nowhere/else")
-    assert (1, f"Error: Grafana at {grafana.url} has no data source 'Nowhere/else'\n") == (ran.code, ran.err)
-    assert [] == grafana.writes
 
 
 @each_row("url", ["grafana:3000", "ftp://grafana", "http://", "http://[::1", "http://a:99999"])
@@ -445,16 +301,6 @@ def test_a_redirect_is_not_followed(location: str, hint: str) -> None:
 
 def _retitle(model: dict[str, Any]) -> None:
     model["panels"][0]["title"] = "Mine"
-
-
-def _age(grafana: Grafana, uid: str, picked: dict[str, Any] | None = None) -> None:
-    """Store as a dashboard what an older release would have pushed, with a value of its first variable selected."""
-    older = files.dashboards((uid,))[0].model
-    older["panels"] = older["panels"][1:]
-    older["templating"]["list"][0]["current"] = picked
-    stored = grafana.dashboards[uid]
-    stored.models.append(older)
-    stored.messages.append("agent-otel 0.0.9 (0123456789ab)")
 
 
 def _certificate(file: Path) -> Path:
