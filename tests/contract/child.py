@@ -54,7 +54,7 @@ class Telemetry:
 
     def __init__(self, *, is_owner: bool = True) -> None:
         from opentelemetry import metrics, trace
-        from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider
+        from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, ObservableCounter
         from opentelemetry.sdk.metrics.export import AggregationTemporality, InMemoryMetricReader
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -62,7 +62,9 @@ class Telemetry:
 
         delta = AggregationTemporality.DELTA
         self._spans = InMemorySpanExporter()
-        self.reader = InMemoryMetricReader(preferred_temporality={Counter: delta, Histogram: delta})
+        self.reader = InMemoryMetricReader(
+            preferred_temporality=dict.fromkeys((Counter, Histogram, ObservableCounter), delta)
+        )
         self.processor = SimpleSpanProcessor(self._spans)
         if is_owner:
             provider = TracerProvider()
