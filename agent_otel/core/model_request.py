@@ -318,7 +318,7 @@ class ModelVisit:
         for name, arguments, call_id, place in calls:
             call = known.setdefault(len(known) if place is None else place, [name, call_id])
             call[0], call[1] = call[0] or name, call[1] or call_id
-            call.append(arguments)
+            call[2 if place == call_id else len(call) :] = [arguments]  # an event and the end have the same whole call
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""

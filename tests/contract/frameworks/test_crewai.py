@@ -25,7 +25,7 @@ SHORTENED = Record("lookup", "call_27", LOOKUP_BYTES, handed_back=195, cut=("fra
 
 def _function(tool: str, call_id: str, produced: int | None = None, error: str | None = None, **more: Any) -> Case:
     """Return a case of a function that the program passes to the model, which hands on what it returns."""
-    records = (Record(tool, None, produced, error=error, agent=""),)
+    records = (Record(tool, call_id, produced, error=error, agent=""),)
     return Case((tool,), ((call_id, tool, KEY),), records, "sync", "function", unsent=(call_id,), **more)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.anthropic import AnthropicServer
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall
 from tests.unit.core.test_delivery import counted
 
@@ -18,14 +19,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 CALL_ID = "gen_ai.tool.call.id"
 
-BEGIN = """
-import asyncio, contextvars, json
-from concurrent.futures import ThreadPoolExecutor
-import openai
-
-client = openai.OpenAI(base_url="http://localhost", api_key="scripted", max_retries=0)
-client.chat.completions, client.responses  # loads what they need
-tools = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
+TOOL = """
 pool = ThreadPoolExecutor(4)
 
 @agent_otel.tool
@@ -35,6 +29,18 @@ def search(query: str = "") -> str:
 def text_of(query, lines=200):
     return "".join(f"row {n} about {query} of all the lamps\\n" for n in range(lines))
 
+def user(text):
+    return {"role": "user", "content": text}
+"""
+BEGIN = (
+    """
+import asyncio, contextvars, json
+from concurrent.futures import ThreadPoolExecutor
+import openai
+
+client = openai.OpenAI(base_url="http://localhost", api_key="scripted", max_retries=0)
+client.chat.completions, client.responses  # loads what they need
+tools = [{"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}]
 def ask(history, *calls, **more):
     # The server calls what the last message lists.
     answer = client.chat.completions.create(model=json.dumps(calls), messages=history, tools=tools, **more)
@@ -47,12 +53,11 @@ def ask(history, *calls, **more):
 def result(history, call, text):
     history.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
-def user(text):
-    return {"role": "user", "content": text}
-
 def perform(call):
     return search(**json.loads(call.function.arguments))
 """
+    + TOOL
+)
 
 
 @pytest.fixture
@@ -316,3 +321,78 @@ for n in range(2):
     assert counted(report, "tool.result.delivered") == {"search": 2_000}
     assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 2}
     assert counted(report, "tool.results.unmatched") == {}
+
+
+def test_a_loop_over_an_mcp_client_has_one_trace(told: Callable[..., Json]) -> None:
+    """The server runs in this process. Its handler takes no call over."""
+    report = told(
+        """
+from mcp import Client
+from mcp.server.mcpserver import MCPServer
+server = MCPServer("lamps")
+
+@server.tool(name="search")
+def found(query: str) -> str:
+    return text_of(query)
+
+async def loop():
+    history = [user("Which lamp sells best?")]
+    ask(history)
+    async with Client(server) as session:
+        for turn in range(2):
+            calls = ask(history, *((f"call_{turn}_{n}", "search", {"query": f"lamp {n}"}) for n in range(2)))
+            for call in calls:
+                answer = await session.call_tool(call.function.name, json.loads(call.function.arguments))
+                result(history, call, answer.content[0].text[:1000])
+        ask(history)
+asyncio.run(loop())
+"""
+    )
+    clients = [each for each in calls_of(report) if CALL_ID in each]
+    assert [each[CALL_ID] for each in clients] == ["call_0_0", "call_0_1", "call_1_0", "call_1_1"]
+    assert {each["trace"] for each in clients} == {0}
+    assert [each["agent_otel.conversation.turn"] for each in clients] == [2, 2, 3, 3]
+    assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 4}
+    assert counted(report, "tool.result.delivered") == {"search": 4_000}
+    assert counted(report, "tool.results.unmatched") == {}
+
+
+#: Programs that ask over an SDK and return the texts of results; each leaves the context of the request.
+STREAMED = {
+    "openai chat": """
+async def ask():
+    client = openai.AsyncOpenAI(base_url=URL, api_key="scripted", max_retries=0)
+    stream = await client.chat.completions.create(model="call", messages=[user("go")], tools=tools, stream=True)
+    return [chunk async for chunk in stream]
+asyncio.run(ask())""",
+    "openai responses": """
+client = openai.OpenAI(base_url=URL, api_key="scripted", max_retries=0)
+given = [{"type": "function", "name": "search", "parameters": {"type": "object"}}]
+list(client.responses.create(model="call", input="go", tools=given, stream=True))""",
+    "anthropic": """
+import anthropic
+client = anthropic.Anthropic(base_url=URL, api_key="scripted", max_retries=0)
+given = [{"name": "search", "input_schema": {"type": "object"}}]
+with client.messages.stream(model="call", max_tokens=9, messages=[user("go")], tools=given) as stream:
+    list(stream)""",
+}
+
+
+@pytest.mark.parametrize("way", STREAMED)
+def test_the_calls_of_each_format_are_joined_from_their_pieces(forks: Forks, way: str) -> None:
+    """The tool has no id: its arguments tell which call it is."""
+    server = AnthropicServer if way == "anthropic" else OpenAIServer
+    asked = [ToolCall(f"call_{n}", "search", {"query": f"lamp {n}"}) for n in range(2)]
+    with server(lambda _: asked) as running:
+        program = f"""
+URL = {running.base_url!r}
+contextvars.copy_context().run(exec, {STREAMED[way]!r}, globals())
+for n in (1, 0):
+    pool.submit(search, query=f"lamp {{n}}").result()
+"""
+        begin = BEGIN if way != "anthropic" else BEGIN.partition("import openai")[0] + TOOL
+        report = forks.measure("anthropic" if way == "anthropic" else "openai-agents", begin, program, {})
+    assert report["errors"] == {}
+    found = {each["agent_otel.conversation.turn"]: each for each in calls_of(report)}
+    assert [(each[CALL_ID], each["tool.args.bytes"]) for each in calls_of(report)] == [("call_0", 18), ("call_1", 18)]
+    assert found.keys() == {1}
