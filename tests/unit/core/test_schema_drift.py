@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -120,3 +121,13 @@ def test_a_fork_drops_what_was_learned() -> None:
     tool_definitions.drift.note("forked", {"id": 1})
     tool_definitions.drift.reset()
     assert vars(tool_definitions.drift)["_contracts"] == {}
+
+
+def test_requests_with_tools_are_counted_since_the_last_time() -> None:
+    tools = tool_definitions.ToolSet([{"type": "function", "function": {"name": "search"}}], 90)
+    assert {"search": 90} == tools.sizes
+    now = time.monotonic()
+    assert (0, 0) == tools.take(now)
+    assert [False, False] == [tools.add(5), tools.add(7)]
+    assert (2, 12) == tools.take(now)
+    assert (0, 0) == tools.take(now)
