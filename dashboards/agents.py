@@ -84,7 +84,7 @@ _NOW = Row(
                 )
             ],
             ("Since",),
-            height=6,
+            height=4,
             links={"Tool": links.of_tool(links.cell("Tool")), "Workflow": links.of_workflow(links.cell("Workflow"))},
             empty="no alert fires",
         ),
@@ -203,7 +203,7 @@ _LINES = Row(
                 Column("Money", S.sum(semconv.EXECUTION_PRICE, "_sum", by=_LINE), MONEY, links=_EXECUTIONS),
             ],
             ("Stuck", "Cap used", "Incomplete"),
-            height=12,
+            height=7,
             links={
                 "Workflow": links.of_workflow(links.cell("Workflow")),
                 "Agent": links.of_agent(links.cell("Agent")),

@@ -10,6 +10,7 @@ from agent_otel import semconv
 from agent_otel.alerts.promql import JOB
 from dashboards import carrying, links
 from dashboards.frame import Frame, Row, glance
+from dashboards.links import to_alert
 from dashboards.panels import (
     BYTES,
     COUNT,
@@ -200,6 +201,7 @@ _REMEDIES = Row(
                 Line(S.events(semconv.LIMITS_HIT, by=(semconv.LIMIT,)), legend(semconv.LIMIT)),
                 Line(S.events(semconv.POLICY_DENIED, by=(semconv.RULE,)), f"denied {legend(semconv.RULE)}"),
             ],
+            links=(to_alert("AgentLimitHit"), to_alert("AgentToolCallDenied")),
             span=12,
         ),
         graph_of(

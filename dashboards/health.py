@@ -219,21 +219,6 @@ _VOLUME = Row(
             COUNT,
             whole=True,
         ),
-        graph_of(
-            "Restarts",
-            "Processes of a job that began anew in the window before each point. Steady restarts: a crash loop, or "
-            "workers that are recycled; look at the job's own log.",
-            [
-                Line(
-                    # A process has a start for each set of values of the program's labels.
-                    f"sum by ({JOB}) (max by ({JOB}, instance) (changes({S.select(semconv.PROCESS_START)}[{WINDOW}])))",
-                    legend(JOB),
-                )
-            ],
-            COUNT,
-            span=24,
-            whole=True,
-        ),
     ),
 )
 

@@ -83,6 +83,7 @@ _GLANCE = glance(
         highest(S.sum(semconv.PAYLOAD_BY_TOOL, by=(TOOL,))),
         BYTES,
         who=legend(TOOL),
+        alerts=("AgentStateCostly",),
         links=(links.to_dashboard(links.TOOLS, "This tool's results", tool=links.field(TOOL)),),
     ),
 )
@@ -139,6 +140,18 @@ _SPREAD = Row(
 _GROWTH = Row(
     "Growth",
     (
+        graph_of(
+            "Written to stores, in $window",
+            "Bytes that threads write into stores that keep every payload, and the new ones among them. Far more "
+            "written than new: keep fewer states, or store large results elsewhere (AGENT_OTEL_CLAIM_CHECK).",
+            [
+                Line(S.sum(semconv.STORE_WRITTEN, by=(WORKFLOW,), over=WINDOW), f"written {legend(WORKFLOW)}"),
+                Line(S.sum(semconv.STORE_NEW, by=(WORKFLOW,), over=WINDOW), f"new {legend(WORKFLOW)}"),
+            ],
+            BYTES,
+            links=LINKS,
+            empty=NO_RUNTIME,
+        ),
         graph_of(
             "Growth per turn",
             "Mean bytes that a turn adds to the payload nearest to its cap. A jump: a tool began to return more, or "

@@ -47,7 +47,7 @@ _GLANCE = glance(
         BYTES,
         LARGE,
         who=legend(TOOL),
-        alerts=("AgentToolResultGrown",),
+        alerts=("AgentToolResultOverBudget", "AgentToolResultGrown"),
         links=LINKS,
     ),
     stat_of(

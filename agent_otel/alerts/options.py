@@ -150,8 +150,7 @@ class Thresholds:
     few_turns: int = _count(2, "So many turns left, or fewer, alert.")
     payload_over_window: str = _duration("15m", "Payloads over their cap or refused are counted over this.")
     state_bytes: int = _bytes(10_000_000, "A larger state, in a store without a near cap, alerts.")
-    state_window: str = _duration("15m", "Bytes of states are counted over this window.")
-    state_written_bytes: int = _bytes(100_000_000, "More bytes of states by an execution in the window alert.")
+    state_window: str = _duration("15m", "Threads that have written much are counted over this window.")
     dapr_window: str = _duration("15m", "The fullest dispatch of daprd is looked for in this window.")
     dapr_ratio: float = _dapr_ratio(
         0.9, "A dispatch above this share of daprd's limit alerts; daprd stalls it above 0.95."

@@ -149,7 +149,6 @@ _WHO: Final = {
     ),
 }
 _OF_WORKFLOW: Final = (JOB, _WORKFLOW_LABEL)
-_STATES: Final = f'{semconv.PAYLOAD_SIZE.exposed_name}_sum{{direction="state", #}}'
 
 
 class _Pieces(dict[str, str]):
@@ -191,7 +190,7 @@ _PIECES: Final = {
         ", {{ . | value | humanizePercentage }} of it twice",
     ),
     "amplification": _asked(
-        f"sum(increase({_STATES}[15m])) / (sum(increase({semconv.PAYLOAD_GROWTH.exposed_name}_sum{{#}}[15m])) > 0)",
+        f"sum({semconv.STORE_WRITTEN.exposed_name}{{#}}) / (sum({semconv.STORE_NEW.exposed_name}{{#}}) > 0)",
         _OF_WORKFLOW,
         '; {{ . | value | printf "%.0f" }} bytes are written for each new one',
     ),
@@ -233,14 +232,7 @@ _TOLD: Final = Events(
     name="agent_otel_answers_incomplete_told",
 )
 _ENDED: Final = Events(semconv.EXECUTION_TOOL_CALLS, _AGENT, name="agent_otel_executions", part="count")
-_ENDED_RUNS: Final = Events(semconv.EXECUTION_TOOL_CALLS, _RUN, name="agent_otel_executions", part="count")
-_WRITTEN: Final = Events(
-    semconv.PAYLOAD_SIZE,
-    _WORKFLOW,
-    (f'{semconv.DIRECTION}="{semconv.STATE}"',),
-    name="agent_otel_workflow_state_bytes",
-    part="sum",
-)
+_STORES_LARGE: Final = Events(semconv.STORES_LARGE, _WORKFLOW)
 _CALLS: Final = Events(semconv.TOOL_DURATION, name="gen_ai_execute_tool_calls", part="count")
 _ERRORS: Final = Events(
     semconv.TOOL_DURATION,
@@ -432,15 +424,12 @@ def _stuck(query: Query) -> Condition:
 def _state(query: Query) -> Condition:
     """Return the condition for a state in a store without a near cap; its value is the largest state."""
     chosen, matcher = query.thresholds, f'{semconv.DIRECTION}="{semconv.STATE}"'
-    written, ended = (query.count(events, chosen.state_window) for events in (_WRITTEN, _ENDED_RUNS))
-    run, largest = query.by(*_RUN), _largest(query, matcher)
-    each = f"{written} / on ({run}) group_left () clamp_min({ended}, 1) > {chosen.state_written_bytes}"
-    alone = f"{written} > {chosen.state_written_bytes} unless on ({run}) {ended}"
+    large, largest = query.count(_STORES_LARGE, chosen.state_window), _largest(query, matcher)
     return Condition(
-        f"(\n  {largest} > {chosen.state_bytes}\n  or\n  {largest}\n"
-        f"  and on ({query.by(*_WORKFLOW)}) ({each} or {alone})\n)\n"
+        f"(\n  {largest} > {chosen.state_bytes}\n  or\n"
+        f"  {largest}\n  and on ({query.by(*_WORKFLOW)}) ({large} > 0)\n)\n"
         f"unless {_filled(query, matcher)} > {chosen.payload_near_ratio:g}",
-        (written, ended),
+        (large,),
     )
 
 
@@ -583,7 +572,9 @@ class Rule:
             f"{who.text}: {text(said['what'])}",
             f"{text(said['first'])} {text(said['size'])}. Since {began}.",
             text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
-            _link(f"agent-otel-{said.get('dashboard', who.dashboard)}", **who.variables),
+            _link(f"agent-otel-{said['dashboard']}", job=JOB)
+            if "dashboard" in said
+            else _link(f"agent-otel-{who.dashboard}", **who.variables),
             wait=getattr(chosen, said["wait"]) if "wait" in said else "",
             keep=chosen.keep_firing if said.get("event", True) and "wait" not in said else "",
             reads=reads,

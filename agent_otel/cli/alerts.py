@@ -252,10 +252,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         console.as_json({"ok": not problems, "server": server, "version": version, "url": store.url, **found})
     else:
         console.say(f"{server} {version}".rstrip() + f" at {store.url}\n")
-        console.table(("state", "rule", ""), [(rule["state"], rule["name"], rule["detail"]) for rule in rules])
-        console.say("")
-        _show_metrics(metrics)
-        console.say("")
+        _show_rules(rules)
         _show_firing(firing)
         for problem in problems:
             console.say(f"Problem: {problem}", style="bold red")
@@ -263,19 +260,14 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         raise click.exceptions.Exit(1)
 
 
-def _show_metrics(found: list[_Found]) -> None:
-    for group in dict.fromkeys(metric["group"] for metric in found):
-        metrics = [metric for metric in found if metric["group"] == group]
-        present = sum(metric["state"] == PRESENT for metric in metrics)
-        unseen = [metric["name"] for metric in metrics if metric["state"] == MISSING]
-        if len(unseen) == len(metrics):
-            console.say(f"Metrics, {group}: none of {len(metrics)}; {metrics[0]['detail']}")
-            continue
-        rest = f"; not seen: {', '.join(unseen)}" if unseen else ""
-        console.say(f"Metrics, {group}: {present} of {len(metrics)}{rest}")
-        for metric in metrics:
-            if metric["state"] in {WRONG_LABELS, NO_BUCKETS}:
-                console.say(f"  {metric['name']}: {metric['detail']}")
+def _show_rules(rules: list[_Found]) -> None:
+    """Show the rules that are not loaded as they were exported."""
+    wrong = [(rule["state"], rule["name"], rule["detail"]) for rule in rules if rule["state"] != OK]
+    if len(wrong) < len(rules):
+        console.say(f"{len(rules) - len(wrong)} of {len(rules)} rules are loaded as exported.")
+    if 0 < len(wrong) < len(rules):
+        console.table(("state", "rule", ""), wrong)
+    console.say("")
 
 
 def _show_firing(alerts: list[_Found]) -> None:

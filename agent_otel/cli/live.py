@@ -58,11 +58,18 @@ _QUERIES: Final = (
     (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
     (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
 )
+#: Gauges, of which a view has the largest value and no difference, and the labels that a query groups by.
+_GAUGES: Final = (
+    (semconv.RESULT_LARGEST, (_TOOL,)),
+    (semconv.PAYLOAD_LARGEST, _BY_WORKFLOW),
+    (semconv.PAYLOAD_CAP, (_RUNTIME, semconv.DIRECTION)),
+)
 #: Labels that a sample with a name has, whatever has handed it on.
 _LABELS: Final = {
     prometheus.exposed(metric, part): [label for label in labels if label in (_TOOL, promql.LE)]
     for metric, part, labels in _QUERIES
 }
+_GAUGE_NAMES: Final = {gauge.exposed_name for gauge, _ in _GAUGES}
 #: Counts of a row that are trouble, and the runbook for it: the worst first.
 _TROUBLES: Final = (
     ("incomplete_answers", "AgentAnswersIncomplete"),
@@ -117,7 +124,11 @@ TOOL_COLUMNS: Final = (
     _count("calls", "calls"),
     Column("/min", lambda row: f"{row['per_minute']:.0f}", lambda row: (-row["per_minute"],)),
     _bytes("bytes", "result_bytes"),
-    _bytes("largest", "largest"),
+    Column(
+        "largest",
+        lambda row: "≤" * (not row["is_exact"]) + _size(row["largest"]),
+        lambda row: (-row["largest"],),
+    ),
     _count("large", "large"),
     _count("cut", "truncated", is_bad=True),
     _count("repeats", "repeats"),
@@ -129,7 +140,7 @@ WORKFLOW_COLUMNS: Final = (
     _name("payload", "direction"),
     Column(
         "full",
-        lambda row: ">200%" if math.isinf(row["fullest"]) else f"{row['fullest']:.0%}",
+        lambda row: ">200%" if math.isinf(row["fullest"]) else "≤" * (not row["is_exact"]) + f"{row['fullest']:.1%}",
         lambda row: (-row["fullest"],),
         lambda row: row["fullest"] > _NEAR,
     ),
@@ -168,7 +179,7 @@ def _tools(seen: Observed) -> list[Row]:
             "calls": tool.calls,
             "per_minute": 0.0,
             "result_bytes": tool.result_bytes,
-            "largest": _fullest(seen, semconv.RESULT_SIZE, {_TOOL: tool.name}),
+            **_largest(seen, semconv.RESULT_LARGEST, semconv.RESULT_SIZE, {_TOOL: tool.name}),
             "large": tool.large,
             "truncated": tool.truncated,
             "repeats": tool.repeats,
@@ -192,17 +203,20 @@ def _workflows(seen: Observed) -> list[Row]:
 
 def _workflow(seen: Observed, own: dict[str, str]) -> Row:
     named = {_RUNTIME: own[_RUNTIME], _WORKFLOW: own[_WORKFLOW]}
-    fullest = _fullest(seen, semconv.UTILIZATION, own)
     caps = [
         value
         for labels, value in seen.samples.get(semconv.PAYLOAD_CAP.exposed_name, ())
         if all(labels.get(label) == own[label] for label in (_RUNTIME, semconv.DIRECTION))
     ]
+    largest = _largest(seen, semconv.PAYLOAD_LARGEST, semconv.PAYLOAD_SIZE, own)
+    is_exact = largest["is_exact"] and bool(caps)
+    fullest = largest["largest"] / min(caps) if is_exact else _fullest(seen, semconv.UTILIZATION, own)
     room = round(min(caps) * max(0.0, 1 - fullest)) if caps else None
     grew, times = (seen.total(semconv.PAYLOAD_GROWTH, part, **named) for part in ("_sum", "_count"))
     return {
         **{name: printable(own[label]) for name, label in zip(_IDENTITY, _BY_WORKFLOW, strict=True)},
         "fullest": fullest,
+        "is_exact": is_exact,
         "room": room,
         "turns": int(room / (grew / times)) if room is not None and grew > 0 and times else None,
         "near": seen.total(semconv.PAYLOAD_NEAR_CAP, **own),
@@ -210,6 +224,12 @@ def _workflow(seen: Observed, own: dict[str, str]) -> Row:
         "refused": seen.total(semconv.PAYLOADS_REJECTED, **own),
         "few_turns_left": seen.total(semconv.FEW_TURNS_LEFT, **named),
     }
+
+
+def _largest(seen: Observed, gauge: Metric, metric: Metric, own: Mapping[str, str]) -> Row:
+    """Return the largest size: exact within the minutes that the gauge has one, else the upper bound of its bucket."""
+    found = [value for labels, value in seen.samples.get(gauge.exposed_name, ()) if own.items() <= labels.items()]
+    return {"largest": max(found) if found else _fullest(seen, metric, own), "is_exact": bool(found)}
 
 
 def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
@@ -284,9 +304,10 @@ class Window:
                 if math.isfinite(value):
                     series = prometheus.exposed(metric, part), _labels({label: own.get(label, "") for label in labels})
                     found[series] = value
-        by, cap = f"{_RUNTIME}, {semconv.DIRECTION}", semconv.PAYLOAD_CAP.exposed_name
-        for own, value in self._store.query(f"max by ({by}) (last_over_time({cap}[{self._since}]))"):
-            found[cap, _labels(own)] = value
+        for gauge, labels in _GAUGES:
+            name, by = gauge.exposed_name, ", ".join(labels)
+            for own, value in self._store.query(f"max by ({by}) (max_over_time({name}[{self._since}]))"):
+                found[name, _labels({label: own.get(label, "") for label in labels})] = value
         return found
 
 
@@ -346,7 +367,7 @@ class Live:
         for series, value in self._last[url].items():
             name, labels = series
             # A smaller value means that the process restarted. Gauges have no start value.
-            before = base.get(series, 0.0) if name != semconv.PAYLOAD_CAP.exposed_name else 0.0
+            before = 0.0 if name in _GAUGE_NAMES else base.get(series, 0.0)
             seen.samples[name].append((dict(labels), value - before if value >= before else value))
 
     def _per_minute(self, calls: dict[str, int]) -> dict[str, float]:

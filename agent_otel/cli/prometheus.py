@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
 url_option: Final = click.option(
-    "--url", required=True, metavar="URL", help="Where Prometheus, VictoriaMetrics or Mimir is queried."
+    "--prometheus",
+    "--url",
+    "url",
+    required=True,
+    metavar="URL",
+    help="Where Prometheus, VictoriaMetrics or Mimir is queried.",
 )
 header_option: Final = click.option(
     "--header",

@@ -349,7 +349,10 @@ class _Cells(dict[str, Any]):
     """A row of the review with the texts that follow from it."""
 
     def __missing__(self, name: str) -> str:
-        """Return the change of a total, or the setting of a remedy."""
+        """Return the change of a total, the setting of a remedy, or money, which is unknown without a price."""
+        if name.startswith("money"):
+            dollars = self[name.replace("money", "dollars")]
+            return f"${dollars:,.2f}" if dollars else "-"
         if name == "setting":
             return _SETTINGS.get(self["remedy"], "")
         now, before = self["now"], self["before"]
@@ -422,7 +425,7 @@ _TABLES: Final = (
         "missed",
         "Cache misses",
         "part | change | money | tokens",
-        "{part} | {change} | ${dollars:,.2f} | {tokens:,}",
+        "{part} | {change} | {money} | {tokens:,}",
         "Tokens that the provider's cache would have had if no request had begun otherwise than the one before.",
         names=2,
     ),
@@ -440,7 +443,7 @@ _TABLES: Final = (
         "costs.workflows",
         "Costliest workflows",
         "workflow | agent | money | each | executions | tokens | cached | requests | retries",
-        "{workflow} | {agent} | ${dollars:,.2f} | ${dollars_each:,.2f} | {executions:,} | {tokens:,} | {cached:.1%} | "
+        "{workflow} | {agent} | {money} | {money_each} | {executions:,} | {tokens:,} | {cached:.1%} | "
         "{requests:,} | {retries:,}",
         "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share of "
         "the tokens that a provider's cache has served.",
@@ -450,28 +453,28 @@ _TABLES: Final = (
         "costs.tools",
         "Money by tool",
         "tool | money | tokens | tokens of its definition",
-        "{name} | ${dollars:,.2f} | {tokens:,} | {definition_tokens:,}",
+        "{name} | {money} | {tokens:,} | {definition_tokens:,}",
         "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
     ),
     _Table(
         "costs.models",
         "Money by model",
         "model | money | tokens",
-        "{name} | ${dollars:,.2f} | {tokens:,}",
+        "{name} | {money} | {tokens:,}",
         "Input tokens of all requests.",
     ),
     _Table(
         "costs.saved",
         "Saved by remedies",
         "remedy | money | tokens",
-        "{remedy} | ${dollars:,.2f} | {tokens:,}",
+        "{remedy} | {money} | {tokens:,}",
         "What requests would have had in addition.",
     ),
     _Table(
         "costs.savable",
         "Savable by remedies that are off",
         "remedy | money | tokens | setting",
-        "{remedy} | ${dollars:,.2f} | {tokens:,} | {setting}",
+        "{remedy} | {money} | {tokens:,} | {setting}",
         "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
         "tokens, which is not taken off.",
     ),

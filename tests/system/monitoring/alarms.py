@@ -28,10 +28,9 @@ MUTING_WINDOW = "10s"
 
 def rules() -> str:
     """The rules, for a Grafana and runbooks of an organisation; no other threshold than those of time is changed."""
-    windows = dict.fromkeys(("large_results_window", "over_budget_window", "payload_window"), WINDOW)
-    muting = dict.fromkeys(("payload_over_window", "few_turns_window", "stuck_retries_window"), MUTING_WINDOW)
-    chosen = Thresholds.parse({**windows, **muting, "keep_firing": "1s"})
-    return render(chosen, Options(dashboard_url=GRAFANA, runbook_url=RUNBOOKS))
+    chosen = Thresholds.parse({"over_budget_window": WINDOW, "payload_over_window": MUTING_WINDOW, "keep_firing": "1s"})
+    rules = render(chosen, Options(dashboard_url=GRAFANA, runbook_url=RUNBOOKS))
+    return rules.replace("interval: 15s", "interval: 1s")
 
 
 def routing(webhook: Webhook) -> str:

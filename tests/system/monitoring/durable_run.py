@@ -52,6 +52,10 @@ class DurableRun:
         ending: dict[str, Any] = json.loads(line)
         return ending
 
+    def end(self) -> None:
+        """Kill the process."""
+        self._process.kill()
+
 
 def interpreter() -> Path:
     """Make the environment of ``scripts/durable``, unless it is there, and return its interpreter."""

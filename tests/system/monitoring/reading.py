@@ -21,9 +21,9 @@ SCREEN = 20
 #: What the tiles of the first row name.
 NAMED = {
     "agent-otel-agents": {TOOL, WORKFLOW, AGENT},
-    "agent-otel-executions": {TOOL, WORKFLOW, AGENT, semconv.LIMIT},
+    "agent-otel-executions": {WORKFLOW, AGENT},
     "agent-otel-health": {semconv.INTEGRATION, semconv.WHERE, "job"},
-    "agent-otel-payload": {TOOL, WORKFLOW, prometheus_label(semconv.RUNTIME)},
+    "agent-otel-payload": {TOOL, WORKFLOW},
     "agent-otel-tools": {TOOL},
 }
 #: Words of legends, or values of a label of legends, and the colour that their series have everywhere.
@@ -69,7 +69,10 @@ def _screen(board: dict[str, Any]) -> Iterator[str]:
 
 def _first_row(board: dict[str, Any]) -> Iterator[str]:
     tiles = first_row(board)
-    if [tile["title"] for tile in tiles[:2]] != ["Processes reporting", "Alerts firing"]:
+    if [tile["title"] for tile in tiles[:2]] not in (
+        ["Processes reporting", "Alerts firing"],
+        ["Firing alerts", "Processes reporting"],
+    ):
         yield "the first two tiles are not of processes and alerts"
     named = {label for tile in tiles for label in named_by(tile)}
     yield from (f"no tile names the worst {label}" for label in sorted(NAMED[board["uid"]] - named))

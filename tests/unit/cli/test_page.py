@@ -124,7 +124,7 @@ def test_the_four_lines_of_the_readme(
     rules = tmp_path / "rules" / "agent-otel.rules.yaml"
     with watched.server(environment("bare"), programs, (rules,)) as engine:
         said = _shell([_addressed(check, "", engine.url)], tmp_path, environ)
-    assert "ok     AgentToolResultGrown" in said
+    assert "rules are loaded as exported." in said
 
 
 def _addressed(command: str, grafana: str, engine: str) -> str:
