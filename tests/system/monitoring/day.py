@@ -115,7 +115,7 @@ class Runs:
         agent_otel.payload(b"x" * self._bytes, runtime="temporal", activity="answer", direction="input")
 
 
-_NAMES: Final = {metric.exposed_name: metric.name for metric in _FAMILIES}
+_MOMENTARY: Final = {metric.exposed_name for metric in _FAMILIES if metric.is_momentary}
 
 
 class Scrapes:
@@ -131,7 +131,7 @@ class Scrapes:
         """Read all values; a new series was not there before; gauges of the moment are not when it ``ended``."""
         for family in self._exposed.collect():
             for sample in family.samples:
-                if ended and semconv.METRICS.get(_NAMES.get(sample.name, ""), semconv.BUILD_INFO).is_momentary:
+                if ended and sample.name in _MOMENTARY:
                     continue
                 labels = ",".join((self._labels, *(f'{key}="{text}"' for key, text in sample.labels.items() if text)))
                 self._series.setdefault(f"{sample.name}{{{labels}}}", [math.nan] * minute).append(sample.value)
