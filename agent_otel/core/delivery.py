@@ -396,6 +396,9 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
 
 def _delivered(noted: SeenCall) -> SpanContext | None:
     """Record that a request has a result; return the context of the tool's span."""
+    if noted.counted_later is not None:
+        noted.counted_later()
+        noted.counted_later = None
     span, noted.span, noted.prints, noted.stage = noted.span, None, None, Stage.DELIVERED
     open_calls.close(noted)
     return span

@@ -112,6 +112,8 @@ class SeenCall:
     mark: object = None
     span: SpanContext | None = None
     fragment: Fragment | None = None
+    #: Records the output of a durable step as a tool call, when a model request holds it.
+    counted_later: Callable[[], object] | None = None
 
 
 class Lacking(NamedTuple):

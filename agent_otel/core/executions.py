@@ -265,6 +265,13 @@ class Executions:
             texts.add(prints)
             self._count(execution, len(texts) - before)
 
+    def step_ended(self, execution: ExecutionState, call: SeenCall) -> None:
+        """Keep the output of a durable step, which a model request may hold."""
+        with self._lock:
+            if call.id is None:
+                self._unnamed(execution, call.tool, call)
+            execution.results = [*(execution.results or ()), call][-_MAX_UNNAMED:]
+
     def without_result(self, execution: ExecutionState, tool: str, digest: str) -> None:
         """Record a call without an id that has failed or was not run; a request may hold a text in its place."""
         with self._lock:

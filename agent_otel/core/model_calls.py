@@ -10,14 +10,17 @@ adapter in another process may have measured it. A loop within a step sends more
 
 from __future__ import annotations
 
+import functools
+import json
 import time
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
-from opentelemetry.trace import INVALID_SPAN
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
 from agent_otel import semconv
+from agent_otel._internal import errors
 from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, Stage
@@ -36,11 +39,11 @@ from agent_otel.core.request_parts import (
     texts,
 )
 from agent_otel.core.threads import open_calls, opened, parent_of
-from agent_otel.core.types import Replacement
+from agent_otel.core.types import ModelRequest, Replacement, RequestPart
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
-from agent_otel.measure.prints import hashes_in
+from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import further
@@ -49,8 +52,10 @@ from agent_otel.telemetry import spans
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from opentelemetry.trace import SpanContext
+
     from agent_otel.core.execution_state import ExecutionState, SeenCall
-    from agent_otel.core.types import ModelRequest, Remedied, RequestPart
+    from agent_otel.core.types import Remedied, Serialised
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
@@ -178,6 +183,61 @@ def record(
         out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or name, call.followup)
     if call.invites is not None and execution_id is not None:
         fragments.invite(executions.touched(execution_id), call.name, call.call.value, call.invites, call.seen.fragment)
+
+
+def step_ended(  # noqa: PLR0913, PLR0917 - all that is known of a step
+    out: Telemetry,
+    execution_id: str,
+    activity: str,
+    given: Serialised | None,
+    made: Serialised,
+    span: SpanContext | None,
+) -> None:
+    """Keep the output of a step of a durable runtime: a tool call, as soon as a model request holds it.
+
+    A call that a response has asked for by the name of the step is one at once. An output with the passages of a tool's
+    result is that result.
+    """
+    state = executions.known(execution_id)
+    if state is None or not state.turn:  # no model request of this execution was seen here
+        return
+    name, value, arguments = clean(activity), _value_of(made), None if given is None else _value_of(given)
+    found = prints(value)
+    results = [call.prints for call in executions.results(state) if call.counted_later is None and call.prints]
+    asked = next((one for one in state.call_ids.values() if one.tool == name and one.stage is Stage.ASKED), None)
+    if asked is None and (found is None or any(one.is_quoted(set(found.hashes)) for one in results)):
+        return
+    digest, measured = digest_arguments(arguments, out.args_key), size(value)
+    seen = new_call(name, digest=digest.digest) if asked is None else asked
+    seen.produced, seen.prints, seen.stage, seen.span = measured.bytes, found, Stage.PRODUCED, span
+    cut = find_cut(value, measured.bytes)
+    asks, answers = (RequestPart(kind, None, seen.id) for kind in (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS))
+    reason = None if cut is None else cut.reason
+    call = ModelCall(name, asks, answers, digest, measured, reason, None, None, seen, None, None, None)
+    executions.step_ended(state, seen)
+    seen.counted_later = functools.partial(_count_step, out, execution_id, call)
+    if asked is not None:
+        seen.counted_later()
+        seen.counted_later = None
+
+
+def _value_of(data: Serialised) -> str:
+    """Return a serialised text itself, and anything else as it is serialised."""
+    text = data if isinstance(data, str) else bytes(data).decode("utf-8", "replace")
+    value = errors.attempt(json.loads, text, default=text) if text.startswith('"') else text
+    return value if isinstance(value, str) else text
+
+
+def _count_step(out: Telemetry, execution_id: str, call: ModelCall) -> None:
+    """Record a step as a tool call."""
+    tool_names.note_call(call.name)
+    state, is_repeated = executions.began(execution_id, call.name, call.digest.digest, None)
+    state.result_bytes += call.size.bytes
+    reason = call.reason
+    if reason is not None and reason != semconv.SUSPECTED:
+        executions.partly_shown(call.seen, Fragment(reason, call.size.bytes))
+    call = call._replace(repeated=semconv.ARGUMENTS if is_repeated else None)
+    record(out, ModelRequest(()), call, execution_id, semconv.SEEN_AT_STEP)
 
 
 def _unanswered(parts: Sequence[RequestPart]) -> int:
@@ -312,7 +372,7 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.OPERATION_NAME: semconv.EXECUTE_TOOL,
         semconv.GEN_AI_TOOL_NAME: name,
         semconv.TOOL_NAME: name,
-        semconv.TOOL_TYPE: "function" if seen_at == semconv.LAYER_MODEL_REQUEST else "extension",
+        semconv.TOOL_TYPE: "extension" if seen_at == semconv.SEEN_AT_MODEL_RESPONSE else "function",
         semconv.ARGS_HASH: call.digest.digest,
         semconv.ARGS_BYTES: call.digest.bytes,
         semconv.RESULT_SEEN_AT: seen_at,
@@ -336,11 +396,13 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
     }
     attributes.update({key: value for key, value in named.items() if value})
     execution_context.describe(attributes, call.name, request.execution, turn)
-    if out.captures:
+    if out.captures and call.result.value is not None:
         attributes = capture(attributes, semconv.TOOL_ARGUMENTS, call.call.value, out.settings, name)
         attributes = capture(attributes, semconv.TOOL_RESULT, call.result.value, out.settings, name)
     now = time.time_ns()
     run, current = execution_context.current_run(), trace.get_current_span()
+    if call.seen.span is not None:  # of the step that has run the tool
+        current = NonRecordingSpan(call.seen.span)
     parent = parent_of(run, current)
     shown = spans.open_tool_span(out.tracer, "own", name, attributes, now, parent)
     if shown is None:

@@ -14,7 +14,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
-from agent_otel.core import execution_context, named_execution, switches
+from agent_otel.core import execution_context, model_calls, named_execution, switches
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.payload import MeasuredPayload
-    from agent_otel.core.types import Invocation, Step, StepOutcome, StepReader
+    from agent_otel.core.types import Invocation, Serialised, Step, StepOutcome, StepReader
 
 _DIRECTIONS = {*BOUNDARIES, semconv.INPUT, semconv.OUTPUT}
 
@@ -45,22 +45,40 @@ class StepVisit:
     """
 
     __slots__ = (
-        *("__weakref__", "_around", "_carrier", "_opened_by_handler", "_out", "_started_ns", "_unlabelled"),
+        *(
+            "__weakref__",
+            "_around",
+            "_calls",
+            "_carrier",
+            "_given",
+            "_opened_by_handler",
+            "_out",
+            "_started_ns",
+            "_unlabelled",
+        ),
         *("refused", "span", "step", "weighed"),
     )
 
     def __init__(self, step: Step, *, opened_by_handler: bool = False) -> None:
         self._out = payloads.telemetry_of(step)
+        self.step = step
         self._opened_by_handler = opened_by_handler
         self._started_ns = time.time_ns()
         self._carrier = execution_context.Carrier(step.execution, self, step.attempt, step.workflow)
         self._around: execution_context.Carrier | None = None
-        self.step = step
         self.span: spans.OpenSpan | None = None
         self.refused = False
         self.weighed: MeasuredPayload | None = None
+        #: The execution's tool calls before the step.
+        self._calls = self._tool_calls()
+        #: The serialised input, until the step ends.
+        self._given: Serialised | None = None
         #: The input, kept until the labels of the step are known.
         self._unlabelled: Payload | None = None
+
+    def _tool_calls(self) -> int:
+        state = executions.known(self.step.execution or "")
+        return 0 if state is None else state.tool_calls
 
     def begin(self, carried: Payload | None = None) -> None:
         """Make the step the one that runs in this context, and record its input."""
@@ -73,6 +91,7 @@ class StepVisit:
 
     def take_input(self, carried: Payload) -> None:
         """Record the input; if the runtime has yet to restore the baggage, wait for the labels in it."""
+        self._given = carried.data
         if self._opened_by_handler and self._out.settings.labels:
             self._unlabelled = carried
         else:
@@ -146,6 +165,13 @@ class StepVisit:
             if outcome.refused is not None:
                 self.refused = True
                 payloads.reject(self._out, self.step, outcome.refused_direction)
+        given, self._given = self._given, None
+        made = None if outcome is None or error_type is not None or outcome.carried is None else outcome.carried.data
+        is_plain = not self._carrier.has_requested and self._tool_calls() == self._calls
+        if made is not None and self.step.execution and self.step.activity and is_plain:
+            span = None if self.span is None else self.span.span.get_span_context()
+            with errors.reported("step.result"):
+                model_calls.step_ended(self._out, self.step.execution, self.step.activity, given, made, span)
         payloads.finish(self._out, self.step, self.span, self.weighed, error_type, refused=self.refused)
         state = executions.known(self.step.execution) if self.step.execution else None
         if state is not None and state.out is None:

@@ -78,7 +78,8 @@ RESULT_STRUCTURED_BYTES: Final = _attribute("tool.result.structured_bytes", "int
     "compact-JSON bytes that the state carries and the model does not see")
 RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no adapter saw the call",
     "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration; "
-    "`model_response`: the provider ran the tool, and its response has the result")
+    "`model_response`: the provider ran the tool, and its response has the result; `step`: a durable step ran "
+    "it, whose output a model request held")
 RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
     "what was handed on is known to be less than what there was")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
@@ -538,6 +539,7 @@ LAYER_FRAMEWORK: Final = "framework"
 LAYER_MODEL_REQUEST: Final = "model_request"
 LAYER_BEFORE_REQUEST: Final = "before_request"
 SEEN_AT_MODEL_RESPONSE: Final = "model_response"
+SEEN_AT_STEP: Final = "step"
 LAYER_REMEDY: Final = "remedy"
 CEILING: Final = "ceiling"
 CLAIM_CHECK: Final = "claim_check"

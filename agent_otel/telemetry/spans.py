@@ -303,7 +303,7 @@ class _Last:
 
 
 def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Span:
-    """Start a span in the current span ``within``; the attributes are the span's from here on.
+    """Start a span below the span ``within``; the attributes are the span's from here on.
 
     A sampler or a processor that reads attributes at the start gets them.
     """
