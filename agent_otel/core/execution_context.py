@@ -232,8 +232,8 @@ def names(agent: str | None = None, workflow: str | None = None, own: Run | None
     """Return the agent and the workflow of the run in this context: all of its series and spans have these two.
 
     The names that the program gave come first, then those of the durable runtime and of the outermost run, then the
-    given ones, of a call, a request or a payload. If only one of the two has a name, both have it. ``own`` is the run
-    of a call that is made elsewhere than its request was.
+    given ones, of a call, a request or a payload. If only one of the two has a name, both have it, as in the run of a
+    durable workflow. ``own`` is the run of a call that is made elsewhere than its request was.
     """
     identity, step, run = explicit.get(), runtime.get(), outermost.get()
     run = loop.get() if run is None else open_run() or loop.get()
@@ -243,10 +243,9 @@ def names(agent: str | None = None, workflow: str | None = None, own: Run | None
         workflow = run.workflow or workflow
     if step is not None or workflows:
         state = executions.known(carrier() or "")
-        workflow = (None if step is None else step.workflow) or workflow
-        if state is not None:
-            agent = agent or (None if state.out is None else state.out.agent)
-            workflow = workflow or state.workflow
+        durable = (None if step is None else step.workflow) or (None if state is None else state.workflow)
+        if durable:  # its payloads know no other name
+            agent = workflow = durable
     if identity is not None:
         agent, workflow = identity.agent or agent, identity.workflow or workflow
     return agent or workflow or "", workflow or agent or ""

@@ -76,7 +76,7 @@ def test_a_durable_runtime_s_run_comes_before_the_agent_s() -> None:
     try:
         assert execution_context.names() == ("audit", "audit")
         with _run("thread-1"):
-            assert (current_run(), owner_here(), execution_context.names()) == (None, "workflow-1", ("clerk", "audit"))
+            assert (current_run(), owner_here(), execution_context.names()) == (None, "workflow-1", ("audit", "audit"))
     finally:
         execution_context.runtime.reset(token)
 
