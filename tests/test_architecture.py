@@ -192,7 +192,6 @@ RARE_FIELDS = {
     "RequestPart.wrapped",
     "RunReader.goes_on",
     "RunReader.is_cancelled_at_end",
-    "RunReader.pauses",
     "RunReader.watch",
     "Step.version",
     "StepOutcome.refused_direction",

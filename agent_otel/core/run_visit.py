@@ -10,9 +10,12 @@ import secrets
 import sys
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry import trace
+from opentelemetry.trace import NonRecordingSpan
+
 from agent_otel import semconv
-from agent_otel._internal import errors, failures
-from agent_otel.core import execution_context, fragments, switches
+from agent_otel._internal import errors, failures, fork
+from agent_otel.core import execution_context, fragments, switches, tool_names
 from agent_otel.core.execution_context import Run, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
@@ -24,12 +27,16 @@ from agent_otel.telemetry.setup import telemetry
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from opentelemetry.trace import Span
+    from opentelemetry.trace import Span, SpanContext
     from typing_extensions import Self
 
     from agent_otel.core.types import AgentRun, Invocation, RunReader
     from agent_otel.telemetry.setup import Telemetry
 
+_MOST_PAUSED = 1_024
+#: The first spans of runs that wait to be resumed, by the runs' ids.
+_paused: dict[str, SpanContext] = {}
+fork.after_fork(_paused.clear)
 #: Exceptions that end a generator. They are not failures.
 _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
@@ -57,7 +64,8 @@ class RunVisit:
         self._out = telemetry(self.run.agent, workflow)
         self._within = spans.current_span()
         is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
-        self._span = None if is_traced or self._is_inside else open_span(self._out, self._within, self.run)
+        paused = None if begun.resumes is None else _paused.pop(begun.resumes, None)
+        self._span = None if is_traced or self._is_inside else open_span(self._out, self._within, self.run, paused)
         opened = self._within if self._span is None else self._span.span
         if opened is not None and opened.get_span_context().is_valid:
             self.run.root = opened.get_span_context()
@@ -155,8 +163,12 @@ class RunVisit:
     @errors.guarded("run.item")
     def item(self, value: Any) -> None:
         """Check whether a result, or an item of a generator, pauses the run; other events are not results."""
-        if self._reader.pauses is not None and self._reader.pauses(value):
+        found = self._reader.pauses(value) if self._reader.pauses is not None else None
+        if found:
             self._is_paused = True
+            paused = (found if isinstance(found, str) else None) or self.run.conversation
+            if paused is not None and self.run.root is not None:
+                tool_names.keep(_paused, paused, self.run.root, _MOST_PAUSED)
 
     @errors.guarded("run.abandon")
     def abandon(self) -> None:
@@ -164,14 +176,20 @@ class RunVisit:
         self._finish(None)
 
 
-def open_span(out: Telemetry, within: Span | None, run: Run) -> spans.OpenSpan | None:
-    """Open the span of a run where no span is open; None where there is one, or the setting excludes it."""
+def open_span(
+    out: Telemetry, within: Span | None, run: Run, paused: SpanContext | None = None
+) -> spans.OpenSpan | None:
+    """Open the span of a run where no span is open; None where there is one, or the setting excludes it.
+
+    The parent of a resumed run is the first span of the run that was ``paused``.
+    """
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
     operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
     attributes = execution_context.run_attributes(operation, run.id, out.label_attributes, run.conversation)
     name = run.workflow or run.agent or ""
-    return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes)
+    around = None if paused is None else trace.set_span_in_context(NonRecordingSpan(paused))
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes, within=around)
 
 
 @errors.guarded("run.enter")

@@ -257,12 +257,16 @@ class ModelRequest(NamedTuple):
 
 
 class AgentRun(NamedTuple):
-    """A run of an agent, or of a ``workflow`` of several; ``traces`` is true when another span for it is opened."""
+    """A run of an agent, or of a ``workflow`` of several; ``traces`` is true when another span for it is opened.
+
+    ``resumes`` is the id of the paused run, or of its conversation, that this one carries on.
+    """
 
     agent: str | None = None
     conversation: str | None = None
     traces: bool = False
     workflow: str | None = None
+    resumes: str | None = None
 
 
 class RunReader(NamedTuple):
@@ -270,13 +274,14 @@ class RunReader(NamedTuple):
 
     ``run`` returns None when the call runs no agent. ``goes_on`` returns the task that continues the run when the
     function has returned, or None; ``watch`` puts the visit around the steps of a returned stream, or returns false.
-    ``pauses`` returns true for a result or item after which the run waits to be resumed. ``also_traced_by`` names
+    ``pauses`` returns a true value for a result or item after which the run waits to be resumed; a text is the id that
+    the `AgentRun` which resumes it has. ``also_traced_by`` names
     instrumentors (``module:name``) that open a span for it. ``is_cancelled_at_end``: the framework cancels it there.
     """
 
     run: Callable[[Invocation], AgentRun | None]
     goes_on: Callable[[Any], Any] | None = None
-    pauses: Callable[[Any], bool] | None = None
+    pauses: Callable[[Any], object] | None = None
     also_traced_by: tuple[str, ...] = ()
     is_cancelled_at_end: bool = False
     watch: Callable[[Any, ResponseVisit], bool] | None = None

@@ -346,9 +346,9 @@ class _Context(wrapt.ObjectProxy):  # type: ignore[type-arg]
         visit.__enter__()
         is_entered = False
         try:
-            value = await self.__wrapped__.__aenter__()
+            self._self_run = await self.__wrapped__.__aenter__()
             is_entered = True
-            return value
+            return self._self_run
         finally:
             if not is_entered:
                 visit.__exit__(*sys.exc_info())
@@ -359,6 +359,7 @@ class _Context(wrapt.ObjectProxy):  # type: ignore[type-arg]
         try:
             return await self.__wrapped__.__aexit__(kind, error, traceback)
         finally:
+            self._self_visit.item(self._self_run)
             self._self_visit.__exit__(kind, error, traceback)
 
 

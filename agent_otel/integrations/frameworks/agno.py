@@ -286,7 +286,17 @@ _ALSO_TRACED_BY = (
 
 def _dispatched(invocation: Invocation) -> AgentRun:
     agent = invocation.arg(0, "agent")
-    return _of(invocation.kwargs.get("team") if agent is None else agent, invocation)
+    found = _of(invocation.kwargs.get("team") if agent is None else agent, invocation)
+    known = fields(invocation.arg(1, "run_response"))  # of a run that was paused, else an input
+    resumed = text(known.get("run_id")) or text(invocation.kwargs.get("run_id"))
+    return found._replace(resumes=resumed, conversation=found.conversation or text(known.get("session_id")))
+
+
+def _pauses(value: Any) -> str | None:
+    """Return the id of a run that waits for a confirmation, an input, or a call outside of it."""
+    known = fields(value)
+    is_paused = text(known.get("status")) == "PAUSED" or text(known.get("event")) in {"RunPaused", "TeamRunPaused"}
+    return text(known.get("run_id")) if is_paused else None
 
 
 def _of(agent: Any, invocation: Invocation) -> AgentRun:
@@ -294,8 +304,8 @@ def _of(agent: Any, invocation: Invocation) -> AgentRun:
     return AgentRun(text(getattr(agent, "name", None)), session)
 
 
-run = RunReader(lambda invocation: _of(invocation.instance, invocation), also_traced_by=_ALSO_TRACED_BY)
-dispatched = RunReader(_dispatched, also_traced_by=_ALSO_TRACED_BY)
+run = RunReader(lambda invocation: _of(invocation.instance, invocation), pauses=_pauses, also_traced_by=_ALSO_TRACED_BY)
+dispatched = RunReader(_dispatched, pauses=_pauses, also_traced_by=_ALSO_TRACED_BY)
 
 _RUNTIME = "agno"
 

@@ -353,13 +353,22 @@ def _run(invocation: Invocation) -> AgentRun:
         named.get("conversation_id"),
     )
     conversation = next(filter(None, map(text, ids)), None)
-    return AgentRun(getattr(invocation.arg(0, "starting_agent"), "name", None), conversation)
+    state = fields(fields(invocation.arg(1, "input")).get("_current_step"))
+    name = getattr(invocation.arg(0, "starting_agent"), "name", None)
+    return AgentRun(name, conversation, resumes=_waiting(state))
+
+
+def _waiting(result: dict[str, Any]) -> str | None:
+    """Return the id of the first call that waits for an approval."""
+    items = [fields(fields(item).get("raw_item")) for item in listed(result.get("interruptions"))]
+    return text(items[0].get("call_id")) if items else None
 
 
 run = RunReader(
     _run,
     # The task of a streamed run, which has another name up to 0.8.
     lambda result: getattr(result, "run_loop_task", None) or getattr(result, "_run_impl_task", None),
+    pauses=lambda result: _waiting(fields(result)),
     also_traced_by=_ALSO_TRACED_BY,
 )
 _RUNTIME = "openai-agents"

@@ -200,11 +200,22 @@ activity = ToolReader(
 )
 
 
-@RunReader
-def agent_run(invocation: Invocation) -> AgentRun:
+def _agent_run(invocation: Invocation) -> AgentRun:
     """Read a run. Instrumented agents open the span."""
     agent = invocation.instance
     conversation = text(invocation.kwargs.get("conversation_id"))
     instrumented = (getattr(agent, "instrument", None), getattr(type(agent), "_instrument_default", None))
     traces = any(one is not None and one is not False for one in instrumented)
-    return AgentRun(text(getattr(agent, "name", None)), conversation, traces)
+    answered = fields(invocation.kwargs.get("deferred_tool_results"))
+    resumed = next(iter({**fields(answered.get("approvals")), **fields(answered.get("calls"))}), None)
+    return AgentRun(text(getattr(agent, "name", None)), conversation, traces, resumes=text(resumed))
+
+
+def _pauses(run: Any) -> str | None:
+    """Return the id of a call that waits for an approval or for a result from outside; None for another result."""
+    deferred = fields(getattr(getattr(run, "result", None), "output", None))
+    waiting = [*listed(deferred.get("approvals")), *listed(deferred.get("calls"))]
+    return text(fields(waiting[0]).get("tool_call_id")) if waiting else None
+
+
+agent_run = RunReader(_agent_run, pauses=_pauses)

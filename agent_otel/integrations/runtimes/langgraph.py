@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.object_kinds import fields, identity, is_dict, is_text, listed, modules_of, text
+from agent_otel._internal.object_kinds import fields, identity, is_dict, is_named, is_text, listed, modules_of, text
 from agent_otel.core import handler, step_handler
 from agent_otel.core.payload_cap import discover
 from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
@@ -369,7 +369,9 @@ def _run(invocation: Invocation) -> AgentRun | None:
         thread_id = identity(configurable.get("thread_id"))
         if thread_id is not None:
             handler.execution_named(thread_id, graph.name)
-            return AgentRun(agent, thread_id)
+            given = invocation.arg(0, "input")
+            resumes = given is None or is_named(given, "Command")
+            return AgentRun(agent, thread_id, resumes=thread_id if resumes else None)
     return AgentRun(agent)
 
 

@@ -162,7 +162,7 @@ def test_tools_are_calls_of_the_workflow(runs: dict[str, Json]) -> None:
     }
     for span in calls.values():
         assert span["parent"] == f"activity: {ACTIVITY}run_tool"
-        assert span["attributes"]["gen_ai.agent.name"] == "clerk"
+        assert span["attributes"]["agent_otel.sub_agent"] == "clerk"
         assert span["attributes"]["gen_ai.conversation.id"] == execution
 
 

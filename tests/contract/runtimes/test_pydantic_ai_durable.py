@@ -127,7 +127,7 @@ def test_temporal_carries_an_agent_and_each_number_is_right_once(
     calls = [span for span in case["spans"] if "tool.args_hash" in span["attributes"]]
     assert _CALLS == sorted((_call(span) for span in calls), key=str)
     assert {"execute_activity"} == {span["parent"].partition(" ")[0] for span in calls}
-    assert {"clerk"} == {span["attributes"]["gen_ai.agent.name"] for span in calls}
+    assert {"clerk"} == {span["attributes"]["agent_otel.sub_agent"] for span in calls}
     assert 1 == len({span["attributes"]["gen_ai.conversation.id"] for span in calls})
     steps = [span["attributes"] for span in case["spans"] if span["name"].startswith("execute_activity ")]
     # The server has the tools' list, two requests to the model, and the calls: one of them at its second attempt.
@@ -255,7 +255,7 @@ def test_prefect_carries_an_agent_and_each_number_is_right_once(
     calls = [span for span in case["spans"] if "tool.args_hash" in span["attributes"]]
     # The attempts are the task's own, inside the call.
     assert [call for call in _CALLS if call[0] != "fetch" and call[3] is None] == sorted(map(_call, calls), key=str)
-    assert {"clerk"} == {span["attributes"]["gen_ai.agent.name"] for span in calls}
+    assert {"clerk"} == {span["attributes"]["agent_otel.sub_agent"] for span in calls}
     steps = [span["attributes"] for span in case["spans"] if "workflow.activity" in span["attributes"]]
     assert 1 == len({step["workflow.execution.id"] for step in steps})
     assert [2] == [step["workflow.activity.attempt"] for step in steps if "workflow.activity.attempt" in step]
