@@ -612,4 +612,4 @@ def test_a_tool_that_moves_or_changes_is_named(told: Callable[..., Json]) -> Non
         (chat.get("agent_otel.context.changed_part"), chat.get("agent_otel.context.changed_tool")) for chat in chats
     ]
     assert changed == [(None, None), (None, None), ("tools", "c"), (None, None), ("tools", "a")]
-    assert counted(report, "model.prefix.changes") == {"tools": 2}
+    assert counted(report, "model.prefix.changes") == {"order tools": 1, "content tools": 1}
