@@ -14,7 +14,7 @@ from agent_otel.core.execution_state import ExecutionState
 from agent_otel.core.payload_cap import Budget
 from agent_otel.core.tool_definitions import Change
 from agent_otel.core.tool_invocation import ToolInvocation, record_metrics, span_attributes, start_attributes
-from agent_otel.core.types import PRODUCED, LimitReached, Remedied, Replacement, ToolCall, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, LimitReached, Remedied, Replacement, ToolCall, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
@@ -186,3 +186,12 @@ def test_a_tool_that_returns_fifty_rows_of_more_each_time_is_suspected(
         reasons.append(attributes.get("tool.result.truncation.reason"))
     assert reasons == [None, None, "suspected", "suspected"]
     assert _sums(reader)["agent_otel.tool.results.suspected"] == 2
+
+
+def test_what_is_handed_back_after_a_failure_is_its_size_unless_a_remedy_replaced_it(out: Telemetry) -> None:
+    call = made(out, raised=True)
+    call.read(HANDED_BACK, ToolResult("x" * 10))
+    assert (Size(10, exact=True), 10, None) == (call.failed, call.handed, call.produced)
+    replaced = made(out, raised=True, remedied=STORED)
+    replaced.read(HANDED_BACK, ToolResult("x" * 10))
+    assert (None, 10) == (replaced.failed, replaced.handed)
