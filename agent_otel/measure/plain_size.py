@@ -80,12 +80,6 @@ def _joined_bytes(texts: list[str]) -> int:
     return quoted_bytes("".join(texts)) + 2 * len(texts) - 2
 
 
-def ints_bytes(ints: list[int]) -> int:
-    """Return the length of integers as JSON, together; raise OverflowError for one of more than 64 bits."""
-    array("q", ints)  # the text of a large one takes quadratic time
-    return len(repr(ints)) - 2 * len(ints) if ints else 0
-
-
 def floats_bytes(floats: list[float]) -> int:
     """Return the length of floats as JSON, from the text of their list, where each has two characters more."""
     if not floats:
@@ -173,7 +167,10 @@ def _size(values: _Values) -> int:
     # Two brackets for a container, a comma for each value but the first of one, colons.
     total = sum(lengths) + lengths.count(0) + len(containers) + len(keys)
     total += 4 * len(constants) + constants.count(False)
-    return total + ints_bytes(ints) + floats_bytes(floats) + (texts_bytes(texts + keys) if texts or keys else 0)
+    if ints:
+        array("q", ints)  # OverflowError above 64 bits: the text of a large one takes quadratic time
+        total += len(repr(ints)) - 2 * len(ints)
+    return total + floats_bytes(floats) + (texts_bytes(texts + keys) if texts or keys else 0)
 
 
 def values_of(  # noqa: C901 - one loop: a call a value would double its cost

@@ -107,11 +107,6 @@ def _key(text: str) -> Secret:
     return Secret(text)
 
 
-def _keys(text: str) -> Secret:
-    """Reject the whole list when one key is too short, so that all processes of a deployment use the same first key."""
-    return Secret(",".join(_key(key) for key in keys_of(text)))
-
-
 def _size(text: str) -> int:
     match = _SIZE.fullmatch(text)
     size = float(match[1]) * _UNITS.get(match[2].lower(), 0) if match else -1.0
@@ -125,10 +120,6 @@ def _limit(text: str) -> int:
     if not size:
         raise ValueError("a size above 0, such as 16000, 64Ki or 2MiB")
     return size
-
-
-def _ceiling(text: str) -> int:
-    return AUTO if text.lower() == "auto" else _limit(text)
 
 
 def _switch(text: str) -> bool:
@@ -215,10 +206,6 @@ def _labels(text: str) -> tuple[tuple[str, str | None], ...]:
     return tuple((name, value if equals else None) for name, equals, value in labels)
 
 
-def _windows(text: str) -> frozenset[tuple[str, int]]:
-    return frozenset(dict(_entries("AGENT_OTEL_CONTEXT_WINDOWS", text, _window)).items())
-
-
 def _window(entry: str) -> tuple[str, int]:
     model, _, tokens = (word.strip() for word in entry.rpartition("="))
     window = errors.attempt(_limit, tokens)
@@ -262,14 +249,19 @@ SHOWN_KEYS: Final = Kind("switch, or keys, comma separated", _shown_keys)
 RATIO: Final = Kind("ratio", _number(float, ".*", 1, "a ratio above 0 and at most 1, such as 0.8"))
 TEXT: Final = Kind("text", str)
 KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)
-KEYS: Final = Kind("keys of 16 bytes or more, comma separated", _keys, is_secret=True)
+#: One key that is too short rejects the list, so that all processes of a deployment use the same first key.
+KEYS: Final = Kind(
+    "keys of 16 bytes or more, comma separated",
+    lambda text: Secret(",".join(map(_key, keys_of(text)))),
+    is_secret=True,
+)
 ENCRYPTION_KEYS: Final = Kind("keys of 32 bytes in base64, comma separated", Secret, is_secret=True)
 STORE: Final = Kind(
     "`memory:` | `file:///folder` | `redis://…` | `s3://…` | `gs://…` | `az://…` | `dapr://store`",
     Secret,  # the URL may have a password in it
     is_secret=True,
 )
-CEILING: Final = Kind("size above 0, or `auto`", _ceiling)
+CEILING: Final = Kind("size above 0, or `auto`", lambda text: AUTO if text.lower() == "auto" else _limit(text))
 COUNT: Final = Kind("number", _number(int, "[0-9]{1,9}", LARGEST_BYTES, "a whole number above 0"))
 SECONDS: Final = Kind(
     "seconds",
@@ -281,7 +273,10 @@ NAMES: Final = Kind("names, comma separated", _names)
 SOME_NAMES: Final = Kind("names, comma separated", _some_names)
 CAPTURE: Final = Kind("`NO_CONTENT` | `SPAN_ONLY` | `EVENT_ONLY` | `SPAN_AND_EVENT` | switch", _capture)
 FUNCTION: Final = Kind("`module:function`", _function)
-WINDOWS: Final = Kind("`model=tokens`, comma separated", _windows)
+WINDOWS: Final = Kind(
+    "`model=tokens`, comma separated",
+    lambda text: frozenset(dict(_entries("AGENT_OTEL_CONTEXT_WINDOWS", text, _window)).items()),
+)
 LABELS: Final = Kind("`name` or `name=value`, comma separated", _labels)
 CAPS: Final = Kind("`runtime.boundary=size`, comma separated", _caps)
 
