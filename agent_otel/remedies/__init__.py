@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from agent_otel.remedies.history.trimming import trim as trim_history
     from agent_otel.remedies.limits import result_hint, token_counter
     from agent_otel.remedies.pagination import Cursor, Window, paginate, paginated
-    from agent_otel.remedies.recipe_book import recipes
 
 __all__ = [
     "Cursor",
@@ -47,7 +46,6 @@ __all__ = [
     "paginate",
     "paginated",
     "policy_values",
-    "recipes",
     "render",
     "resolve",
     "result_hint",
@@ -77,7 +75,6 @@ _NAMES = {
     "history.summarizer": ("asummarize_history", "summarize_history", "use_summarizer"),
     "limits": ("result_hint", "token_counter"),
     "pagination": ("Cursor", "Window", "paginate", "paginated"),
-    "recipe_book": ("recipes",),
 }
 _EXPORTS = {
     **{name: f"agent_otel.remedies.{module}" for module, names in _NAMES.items() for name in names},

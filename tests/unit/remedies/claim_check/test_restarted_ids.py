@@ -41,8 +41,8 @@ def test_an_id_that_another_process_uses_again_leaves_the_older_result(
     references, letters = _meant(environment("bare"), tmp_path, [first], [again])
     assert letters == ["a", "b"]
     keys = [reference.split(":")[2] for reference in references]
-    assert keys[0] == "tool-result/=/run-1/agent/call_0"
-    assert keys[1].startswith("tool-result/=/run-1/agent/call_0-")
+    assert keys[0] == "tool-result/=/run-1/search/call_0"
+    assert keys[1].startswith("tool-result/=/run-1/search/call_0-")
 
 
 @pytest.mark.shows("000.key")
