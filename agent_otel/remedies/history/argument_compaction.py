@@ -36,12 +36,6 @@ FREE: Final = "input"
 """The name under which OpenAI has the text of a custom tool's call."""
 
 _DEEPEST_MARK: Final = 8
-_MOST_COPIES: Final = 1024
-_BLANKS: Final = frozenset(" \n\t\r")
-_decode: Final = json.JSONDecoder(strict=False).raw_decode  # models write line ends into strings
-_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-_copies: dict[tuple[int, int, int], str | None] = {}
 
 
 class Marked(NamedTuple):
@@ -55,9 +49,8 @@ class Marked(NamedTuple):
 def marked(arguments: Any, above_bytes: int) -> Marked | None:
     """Return arguments of the same keys whose values have at most ``above_bytes``; None when nothing changes.
 
-    ``arguments`` is a mapping, or the JSON text of one, of which all other characters stay. A text above the limit
-    becomes a mark. In a list or mapping above the limit, texts become marks; if it is still above, it becomes a mark
-    itself.
+    ``arguments`` is a mapping, or the JSON text of one. A text above the limit becomes a mark. In a list or mapping
+    above the limit, texts become marks; if it is still above, it becomes a mark itself.
     """
     if type(arguments) is str:
         return _marked_text(arguments, above_bytes) if text_bytes(arguments) > above_bytes else None
@@ -70,25 +63,6 @@ def marked(arguments: Any, above_bytes: int) -> Marked | None:
             removed += less
             values[key] = value
     return Marked(made, removed, values) if removed else None
-
-
-def marked_copy(arguments: Any, above_bytes: int) -> Any:
-    """Return a copy of arguments as `marked` returns them; None when nothing changes.
-
-    JSON text is parsed once in a process: every request of a run holds the same copies again.
-    """
-    if type(arguments) is not str:
-        new = marked(arguments, above_bytes)
-        return None if new is None else new.arguments
-    key = (hash(arguments), len(arguments), above_bytes)
-    try:
-        return _copies[key]
-    except ours(KeyError):
-        new = marked(arguments, above_bytes)
-        if len(_copies) >= _MOST_COPIES:
-            _copies.clear()
-        made = _copies[key] = None if new is None else new.arguments
-        return made
 
 
 def marked_free(text: Any, above_bytes: int) -> Marked | None:
@@ -149,58 +123,17 @@ def _inside(value: Any, above: int, deep: int) -> tuple[Any, int]:
 
 
 def _marked_text(text: str, above: int) -> Marked | None:
-    pieces: list[str] = []
-    values: dict[str, Any] = {}
-    done = removed = 0
-    try:
-        for name, begin, end, value in _spans(text):
-            new, less = _value(value, above) if end - begin > above // 4 else (value, 0)
-            if less:
-                written = _encode(new)
-                if (
-                    not written.isascii() and attempt(written.encode) is None
-                ):  # only JSON's escapes hold lone surrogates
-                    written = json.dumps(new)
-                pieces += (text[done:begin], written)
-                done, removed, values[name] = end, removed + less, value
-    except ours(ValueError, IndexError, RecursionError):  # not JSON: the text stays
+    made = marked(parsed(text), above)
+    if made is None:
         return None
-    return Marked("".join((*pieces, text[done:])), removed, values) if removed else None
-
-
-def _spans(text: str) -> list[tuple[str, int, int, Any]]:
-    """Return name, begin, end and value of each value of a JSON object, parsed by the decoder in C."""
-    found = []
-    at = _expect(text, 0, "{")
-    while text[at] != "}":
-        if text[at] != '"':
-            raise ValueError(at)
-        name, end = _decode(text, at)
-        begin = _expect(text, end, ":")
-        value, end = _decode(text, begin)
-        found.append((name, begin, end, value))
-        at = _skip(text, end)
-        if text[at] != "}":
-            at = _expect(text, at, ",")
-            if text[at] == "}":
-                raise ValueError(at)
-    if _skip(text, at + 1) != len(text):
-        raise ValueError(at)
-    return found
-
-
-def _expect(text: str, at: int, sign: str) -> int:
-    """Return the position after a sign and the blanks around it; ValueError without the sign."""
-    at = _skip(text, at)
-    if text[at] != sign:
-        raise ValueError(at)
-    return _skip(text, at + 1)
-
-
-def _skip(text: str, at: int) -> int:
-    while text[at : at + 1] in _BLANKS:
-        at += 1
-    return at
+    try:
+        written = json.dumps(made.arguments, ensure_ascii=False, allow_nan=False)
+        written.encode()
+    except ours(UnicodeEncodeError):  # only JSON's escapes hold lone surrogates
+        written = json.dumps(made.arguments, allow_nan=False)
+    except ours(ValueError):  # a number that JSON does not have: the text stays
+        return None
+    return Marked(written, made.removed_bytes, made.values)
 
 
 _MOST_VALUES: Final = 1024
@@ -538,7 +471,8 @@ def _marked_copies(
         named = asked.id in ids and asked.id not in others
         if not named and ids & (others - {asked.id}):
             continue
-        new = marked_copy(value, above_bytes)
+        found = marked(value, above_bytes)
+        new = None if found is None else found.arguments
         wanted = None if new is None or named else parsed(asked.arguments)
         if new is not None and (named or (wanted is not None and are_equal(parsed(value), wanted))):
             yield path, new

@@ -93,12 +93,14 @@ def test_the_history_is_not_touched(shape: str) -> None:
     assert before == messages
 
 
-def test_what_is_not_marked_stays_as_it_was_written() -> None:
+def test_what_is_not_marked_keeps_its_value() -> None:
     messages = history()
     function = messages[0]["tool_calls"][0]["function"]
-    function["arguments"] = f'{{ "a" : 1e5,\n"content":{json.dumps(LARGE)} ,"b": "\\u0041", "a":[ 1.50 ]}}'
-    expected = f'{{ "a" : 1e5,\n"content":"{MARK}" ,"b": "\\u0041", "a":[ 1.50 ]}}'
+    function["arguments"] = f'{{ "a" : [ 1.50, null ],\n"content":{json.dumps(LARGE)} ,"b": "\\u0041"}}'
+    expected = f'{{"a": [1.5, null], "content": "{MARK}", "b": "A"}}'
     assert expected == compact(messages)[0]["tool_calls"][0]["function"]["arguments"]
+    function["arguments"] = f'{{"a": NaN, "content": {json.dumps(LARGE)}}}'  # no provider takes it
+    assert messages[0] is compact(messages)[0]
 
 
 @each_row(
@@ -135,7 +137,7 @@ def test_values(value: Any, left: Any) -> None:
 def test_a_lone_half_of_a_surrogate_pair_stays_an_escape() -> None:
     found = marked('{"v":["\\ud800","' + "x" * 3000 + '"]}', 2000)
     assert found is not None
-    assert '{"v":["\\ud800", "[argument removed: 3000 bytes]"]}' == found.arguments
+    assert '{"v": ["\\ud800", "[argument removed: 3000 bytes]"]}' == found.arguments
 
 
 def test_the_text_of_a_custom_tool_is_one_argument() -> None:
