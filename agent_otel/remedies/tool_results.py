@@ -307,9 +307,10 @@ class Remedies:
         if check is None or size is None or not 0 < claimed_from < size.bytes:
             return self._withheld(record, reader, invocation)
         record.is_stored_early = size.bytes <= usual_bytes
-        if limit_bytes < record.budget().bytes:
+        found = await check.view(record, Content(read, size.bytes), limit_bytes, blocks=blocks)
+        if found is not None and limit_bytes < record.budget().bytes:
             record.known_budget = Budget(limit_bytes, semconv.PAYLOAD)
-        return await check.view(record, Content(read, size.bytes), limit_bytes, blocks=blocks)
+        return found or self._withheld(record, reader, invocation)
 
     def _passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
         """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""

@@ -154,8 +154,10 @@ class ClaimCheck:
             return Origin(owner, owner, record.name, record.name, f"call-{digest}{part}")
         return Origin(owner, owner, record.name, record.name, f"{call_id}{part}", digest)
 
-    async def view(self, record: ToolInvocation, content: Content, limit_bytes: int, *, blocks: bool) -> Remedied:
-        """Store a result; return the view that replaces it, whether or not it is stored.
+    async def view(
+        self, record: ToolInvocation, content: Content, limit_bytes: int, *, blocks: bool
+    ) -> Remedied | None:
+        """Store a result; return the view that replaces it, also if the store fails. None for a result without owner.
 
         ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
         """
@@ -165,6 +167,8 @@ class ClaimCheck:
             correct(record, size)
             named = self._settings.claim_check_tool
             return view(record.name, outcome.text, size, str(outcome.reference), limit_bytes, names_tool=named)
+        if outcome.reason == "no_owner":
+            return None
         size = read_size(record) or Size(content.least_bytes, exact=False)
         if blocks or type(content.value) is str:
             beginning = content.beginning(limit_bytes)

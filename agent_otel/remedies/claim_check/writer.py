@@ -69,9 +69,8 @@ _FAILED: Final = (
     "rest is lost."
 )
 _NO_OWNER: Final = (
-    "A result is not stored, because it belongs to no execution and nobody would be allowed to read it: the model gets "
-    "its beginning, and the rest is lost. Name an execution with agent_otel.execution, or give the framework a thread "
-    "or session id."
+    "A result is not stored, because it belongs to no execution and nobody would be allowed to read it; it goes on "
+    "whole. Name an execution with agent_otel.execution, or give the framework a thread or session id."
 )
 
 _workers = Workers("claim-check", 8)

@@ -22,7 +22,10 @@ LARGER = 1_500_001
 LIMIT = 32_768
 PAGE = 16_384
 REF = re.compile(r'ref="(claim:[^"]+)"')
-STORED = '[{} of 100003 bytes of big\'s result shown; the whole is stored: read on with get_tool_result(ref="{}")]'
+STORED = (
+    "[{} of 100003 bytes of big's result shown; "
+    'the whole is stored: read on with get_tool_result(ref="{}", cursor="{}")]'
+)
 LOST = (
     "[32652 of 1500001 bytes of big's result shown; "
     "the rest could not be stored and is lost; ask for something smaller]"
@@ -85,8 +88,9 @@ class TestStored(Remedies):
         assert seen.wire["call_1"] == "x" * LIMIT
         found = REF.search(seen.wire["call_2"])
         assert found is not None
-        shown = LIMIT - len(STORED.format("12345", found[1])) - 1
-        assert seen.wire["call_2"] == "x" * shown + "\n" + STORED.format(shown, found[1])
+        cursor = re.findall(r'cursor="([\w-]+)"', seen.wire["call_2"])[-1]
+        shown = LIMIT - len(STORED.format("12345", found[1], cursor)) - 1
+        assert seen.wire["call_2"] == "x" * shown + "\n" + STORED.format(shown, found[1], cursor)
         if not carrier.mcp:
             assert " of 100004 bytes of big's result shown; " in seen.wire["call_3"]
             assert len(seen.wire["call_3"]) == LIMIT
@@ -164,8 +168,8 @@ class TestBroken(Remedies):
             "does not fit": Case((("call_2", "big", {"n": LARGER}),), execution="run-1"),
         }
 
-    def test_what_fits_goes_on_whole_and_what_does_not_says_that_it_is_lost(self, seen: Seen) -> None:
-        assert seen.wire["call_1"] == "x" * LARGE
+    def test_no_result_goes_on_whole_and_each_says_that_the_rest_is_lost(self, seen: Seen) -> None:
+        assert seen.wire["call_1"] == "x" * 32_653 + "\n" + LOST.replace("32652", "32653").replace("1500001", "100003")
         assert seen.wire["call_2"] == "x" * 32_652 + "\n" + LOST
         assert len(seen.wire["call_2"]) == LIMIT
 

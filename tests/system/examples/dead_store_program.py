@@ -1,6 +1,6 @@
 """Runs the durable agent on a runtime with the claim check on a Redis that is stopped in the middle of the run.
 
-``python -m tests.system.examples.dead_store_program <runtime> <turns> <turn>``;
+``python -m tests.system.examples.dead_store_program <runtime> <turns> '{"<turn>": "down", "<turn>": "up"}'``;
 prints as JSON how the run ended and what it counted.
 """
 
@@ -17,15 +17,18 @@ from examples.durable_agent.watched import watch
 from tests.system.engines import redis
 
 
-def main(runtime: str, turns: int, dies_at: int) -> None:
-    """Run the agent for so many turns; before the model's answer in turn ``dies_at`` the store is gone."""
+def main(runtime: str, turns: int, changes: dict[str, str]) -> None:
+    """Run the agent for so many turns; before the model's answer in these turns the store goes down, or comes back."""
     with tempfile.TemporaryDirectory() as temporary, contextlib.ExitStack() as running:
         folder = Path(temporary)
         store = running.enter_context(redis.server(folder / "redis"))
 
         def begins(turn: int) -> None:
-            if turn == dies_at:
+            change = changes.pop(str(turn), None)
+            if change == "down":
                 running.close()
+            elif change == "up":
+                running.enter_context(redis.server(folder / "redis"))
 
         variables = {
             "AGENT_OTEL_CLAIM_CHECK": store,
@@ -49,4 +52,4 @@ def main(runtime: str, turns: int, dies_at: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(sys.argv[1], int(sys.argv[2]), json.loads(sys.argv[3]))
