@@ -154,12 +154,20 @@ def _noticed(text: str, length: int) -> str | None:
     """Return the reason of a notice. Search both ends and the middle first, then the whole text."""
     window = text
     if length > _SHORT:
-        middle = length // 2
-        window = text[:_HEAD] + text[middle - _MIDDLE : middle + _MIDDLE] + text[-_TAIL:]
+        fifth, middle = length // 5, length // 2
+        window = "".join(
+            (
+                text[:_HEAD],
+                text[fifth - _MIDDLE : fifth + _MIDDLE],
+                text[middle - _MIDDLE : middle + _MIDDLE],
+                text[-_TAIL:],
+            )
+        )
     seen: set[int] = set()
     stems = _stems_in(window)
     if stems:
-        places = [(length - _TAIL, length), (0, _HEAD), (length // 2 - _MIDDLE, length // 2 + _MIDDLE)]
+        places = [(length - _TAIL, length), (0, _HEAD)]
+        places += ((at - _MIDDLE, at + _MIDDLE) for at in (length // 2, length // 5))
         found = None
         for stem, (begin, end) in product(stems, [(0, length)] if window is text else places):
             reason = notices.read(text, stem, begin, end, seen)
@@ -282,19 +290,13 @@ def _evidence(known: dict[str, Any]) -> Cut | None:
 #: mcp-server-fetch 5,000; ag2 8,192; DSPy and mini-swe-agent 10,000; OpenHands' editor and Agno 16,000; smolagents
 #: 20,000; OpenHands' terminal 30,000; Gemini CLI 40,000; Claude Code and OpenHands 50,000; n8n 64 KiB; CrewAI and
 #: traces of the OpenAI Agents SDK 100,000; FastMCP 1,000,000; buffers and proxies 128 KiB and 1 MiB.
-KNOWN_CAPS: Final = frozenset(
-    (
-        *(5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576),
-        4_194_304,  # gRPC, the default of a received message
-        *(4_500_000, 4_718_592),  # Vercel, 4.5 MB for a function's response
-        *(
-            6_000_000,
-            6_291_456,
-            6_291_556,
-        ),  # AWS Lambda, 6 MB for a synchronous response; the last one is its own number
-        *(10_000_000, 10_485_760),  # Amazon API Gateway, Google Cloud Functions (1st gen)
-    )
-)
+KNOWN_CAPS: Final = frozenset((
+    5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072, 1_000_000, 1_048_576,
+    4_194_304,  # gRPC, the default of a received message
+    4_500_000, 4_718_592,  # Vercel, 4.5 MB for a function's response
+    6_000_000, 6_291_456, 6_291_556,  # AWS Lambda, 6 MB for a synchronous response; the last one is its own number
+    10_000_000, 10_485_760,  # Amazon API Gateway, Google Cloud Functions (1st gen)
+))  # fmt: skip
 #: The row or column of dots that pandas prints for missing ones.
 _DOTTED_ROW: Final = pattern(r"\n\.\.\.? +\.\.\.|^[^\n]* \.\.\. ", re.MULTILINE)
 

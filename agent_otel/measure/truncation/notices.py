@@ -60,7 +60,7 @@ ENGLISH: Final = Language(
     rf"({_N})[^\d\n]{{0,12}}\b(?:out )?of\b[^\d\n]{{0,12}}({_N})[^\d\n]{{0,16}}\b(?:shown|displayed|listed|returned)\b",
     r"(?!we |it |i |they |you |he |she )(?:the |this |your |tool |full )*(?:[\w']+ ){0,2}"
     r"(?:output|results?|response|content|log|listing|observation)\b"
-    r"(?: set| body| text| of (?:\w+ ){1,4}?)?(?: (?:is|are|was|were|has been|have been|got))?:? "
+    r"(?: set| body| text| of(?: \w+){1,4}?)?(?: (?:is|are|was|were|has been|have been|got))?:? "
     r"(?:truncated|clipped|omitted|trimmed|shortened|cut off|cut short|too (?:large|long)|exceed(?:s|ed))"
     r"(?! (?:when|if|by the|unless|whenever|where|here|in the))\b|"
     r"(?:only )?showing (?:only )?(?:the )?(?:top|first|last) \d|there are more than \d[^\n]* first \d|"
@@ -109,27 +109,13 @@ LANGUAGES: Final = {
         rf"affich\w*[^\d\n]{{0,12}}({_N})[^\d\n]{{0,20}} (?:sur|de) ({_N})",
         r"(?:la |le )?(?:sortie|résultat|réponse|contenu)(?: est| a été)? tronqu[ée]e?",
     ),
-    "es": Language(
-        ("runcad", "mitid", "ostr", " más"),
-        r"(?:truncad[oa]s?|omitid[oa]s?|recortad[oa]s?|cortad[oa]s?|no mostrad[oa]s?)",
-        rf"(?:y )?{_N} (?:\w+ )?más\b",
-        rf"mostra(?:ndo|das?|dos?)?[^\d\n]{{0,12}}({_N})[^\d\n]{{0,16}} de ({_N})|"
-        rf"se muestran ({_N})[^\d\n]{{0,16}} de ({_N})",
-        r"(?:la |el )?(?:salida|resultado|respuesta|contenido)(?: está| fue)? (?:truncad|recortad)[oa]\b(?! por)",
-    ),
-    "pt": Language(
-        ("mais ",),
-        r"(?:truncad[oa]s?|omitid[oa]s?)",
-        rf"(?:e )?mais {_N}",
-        rf"exibindo ({_N})[^\d\n]{{0,16}} de ({_N})",
-        r"(?:a |o )?(?:saída|resultado|resposta|conteúdo)(?: foi)? truncad[oa]\b(?! por)",
-    ),
-    "it": Language(
-        ("roncat", "omess", "altr"),
-        r"(?:troncat[oaie]|omess[oaie])",
-        rf"(?:e )?(?:altri|altre) {_N}",
-        rf"mostrat[oaie] ({_N})[^\d\n]{{0,16}} (?:di|su) ({_N})",
-        r"(?:l'|il |la )?(?:output|risultato|risposta|contenuto)(?: è stato)? troncat[oa]\b(?! da)",
+    "es, pt, it": Language(
+        ("runcad", "mitid", "ostr", " más", "mais ", "roncat", "omess", "altr"),
+        r"(?:truncad[oa]s?|omitid[oa]s?|(?:re)?cortad[oa]s?|no mostrad[oa]s?|troncat[oaie]|omess[oaie])",
+        rf"(?:y )?{_N} (?:\w+ )?más\b|(?:e )?(?:mais|altri|altre) {_N}",
+        rf"(?:mostra(?:ndo|das?|dos?|t[oaie])?|se muestran|exibindo)[^\d\n]{{0,12}}({_N})[^\d\n]{{0,16}} d[ei] ({_N})",
+        r"(?:l'|il |la |el |a |o )?(?:salida|resultado|contenido|saída|conteúdo|output|risultato|contenuto)"
+        r"(?: está| fue| foi| è stato)? (?:truncad|recortad|troncat)[oa]\b(?! por| da)",
     ),
     "ru": Language(
         ("обрез", "усеч", "пропущ", "оказан", "ещё "),
@@ -141,7 +127,7 @@ LANGUAGES: Final = {
 }
 
 _WORDS: Final = (ENGLISH, *LANGUAGES.values())
-_LATIN: Final = ("de", "fr", "es", "pt", "it")
+_LATIN: Final = ("de", "fr", "es, pt, it")
 
 
 def _any(*alternatives: str) -> str:
@@ -149,7 +135,7 @@ def _any(*alternatives: str) -> str:
 
 
 _CUT: Final = _any(
-    rf"\b{_any(ENGLISH.cut, *(LANGUAGES[code].cut for code in _LATIN))}\b",
+    rf"(?<![-/.])\b{_any(ENGLISH.cut, *(LANGUAGES[code].cut for code in _LATIN))}\b",
     *(words.cut for code, words in LANGUAGES.items() if code not in _LATIN),
 )
 _MORE: Final = _any(*(words.more for words in _WORDS))
@@ -184,7 +170,7 @@ _ALONE: Final = pattern(r"\W*(?:truncated|clipped)\W*(?:(?:for|to|at|due|because
 #: Lines of stack traces, diffs, pagers and code that look like notices.
 _OTHER: Final = pattern(
     r"\b(?:frames?|unchanged|identical|more \w+ (?:above|below)|pixels|pages? \d+ of|normal distribution|by the)\b|"
-    r"[{}$%]|^<!--|^\([^()]*\"| [+*/=]+ |:\]"
+    r"[{}$%]|^<!--|^\([^\n]*[\"=]| [+*/=|]+ |:\]"
 )
 _UNIT: Final = pattern(rf"(?:and |\+)?{_N} \w+ [^\W\d]|(?:and |\+|y |e |et |und ){_N}|[^\x00-\x7f]", re.IGNORECASE)
 _STORED: Final = pattern(
@@ -193,7 +179,7 @@ _STORED: Final = pattern(
     r"\b(?:saved|written|stored|persisted|offloaded)\b[^\n]{0,12}\b(?:to|in|at|as|read)\b|"
     r"\b(?:output|result)s? (?:has been |was |is |of this tool call [^\n]{1,80} was )?(?:saved|stored|offloaded) "
     r"(?:to|in|at|as)\b|for full output see\b|Offloaded: \d|Preview truncated; read\b|"
-    r"Full result stored;",
+    r"Full result stored;|^\[[^\]]*full output: ?/",
     re.IGNORECASE,
 )
 _STORED_LINE: Final = pattern(
@@ -217,8 +203,9 @@ _KEY: Final = pattern(r'"(\w{0,32}(?:runcated\w{0,24}|elided_chars))"\s*:\s*(?:t
 
 _SPAN: Final = 240  # characters read on each side of a stem
 _OFF_CENTER: Final = 8
+_AHEAD: Final = 400
 _EDGE: Final = 400  # characters from either end where a line needs no frame
-_FIRST_LINES: Final = 3
+_FIRST_LINES: Final = 6
 _BEFORE_LEAF: Final = 32
 _LONGEST_DOCUMENT: Final = 256 * 1024
 _SIGNS: Final = ("[", "...", "(", "<", "…", "（")
@@ -242,16 +229,17 @@ _ENCLOSED: Final = pattern(r"[\"'`\[\]{}=|]")
 #: A line without quotation marks and brackets.
 _PLAIN: Final = pattern(r"[^\"'`\[\]{}=|<>]{1,200}")
 _DRESS: Final = pattern(r"\x1b\[[\d;]*m|^\s*\d+(?:\t|→)|^\s*\d+: ")
-_TAGS: Final = pattern(r"^(?:<(?!truncated)[a-zA-Z][\w:-]*>\s*)+|(?:\s*</[\w:-]+>)+$")
+_TAGS: Final = pattern(r"^(?:<(?!truncated)[a-zA-Z][\w:-]{0,64}>\s{0,4})+|(?:\s{0,4}</[\w:-]{1,64}>)+$")
 _EDGES: Final = " \t\r|│,;*_~="
 _WARNING: Final = pattern(r"(?:\W*\b(?:warning|warn|note|notice|info|caution|attention)\b\W+)+", re.IGNORECASE)
 _QUOTES: Final = "\"'`\u2018\u2019\u201c\u201d\xab\xbb"
 _QUOTED: Final = tuple(_QUOTES)
 _AFTER_LAST: Final = " \t\r\n`.…*_"
 _LITERALS: Final = ('"""', "'''")
-_FENCES: Final = ("```", "~~~", *_LITERALS)
+_FENCES: Final = ("```", "~~~")
 _OPENERS: Final = {"[": "]", "(": ")", "（": "）"}
 _STRING: Final = pattern(r'"(?:[^"\\]|\\.)*"')
+_NEAR_QUOTE: Final = 32
 _OF_CODE: Final = "=({,$}"
 _OPEN_QUOTE: Final = {quote: pattern(rf"(?:^|[^\w\\{quote}]){quote}(?=[^{quote}])") for quote in "\"'`"}
 
@@ -282,8 +270,8 @@ def read(text: str, stem: str, begin: int, end: int, seen: set[int]) -> str | No
 
 def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
     """Return the reason of the notice in the line around a stem."""
-    last = text.find("\n", at, at + _SPAN)
-    last = min(len(text), at + _SPAN) if last < 0 else last
+    last = text.find("\n", at, at + _AHEAD)
+    last = min(len(text), at + _AHEAD) if last < 0 else last
     line = text[first:last]
     is_line = (not first or text[first - 1] == "\n") and text[last : last + 1] in ("", "\n")
     seen.add(first)
@@ -324,7 +312,7 @@ def _of_line(text: str, line: str, first: int, last: int) -> str | None:
         bare = dashed.strip()
     warned = _WARNING.match(bare)
     bare = bare[warned.end() :] if warned else bare
-    if not bare or bare[0] in _QUOTES:
+    if not bare or bare[0] in _QUOTES or bare[1:2] in _QUOTED:
         return None
     is_framed = bare[0] in _OPENERS or bare[0] == "…" or bare.startswith("...") or bare[0] == "<"
     if not is_framed and not _is_at_edge(text, first, last):
@@ -391,8 +379,9 @@ def _is_stored(notice: str) -> bool:
 def _is_here(text: str, begin: int, end: int, first: int, last: int) -> bool:
     """Return True if a framed notice in a line reports a cut and is not quoted."""
     before, after, notice = text[first:begin], text[end:last], text[begin:end]
-    is_escaped = before[-2:] == "\\n"
-    is_quoted = before[-1:] in _QUOTED or after[:1] in _QUOTED or is_escaped or after.startswith("</")
+    is_escaped = before[-2:] == "\\n" or after[:2] == "\\n"
+    has_quotes = (before[-1:] in _QUOTED) + (after[:1] in _QUOTED)
+    is_quoted = has_quotes > (notice[0] == "…" == notice[-1]) or is_escaped or after.startswith("</")
     has_dots = "..." in notice or "…" in notice or notice[0] == "<"
     is_last = len(text) - end <= _NEAR and not text[end:].strip(_AFTER_LAST)
     if _IN_JSON.match(text) is not None:
@@ -400,24 +389,32 @@ def _is_here(text: str, begin: int, end: int, first: int, last: int) -> bool:
             return True
         is_whole = is_quoted or (len(text) <= _LONGEST_DOCUMENT and attempt(json.loads, text) is not None)
         return not is_whole and (has_dots or is_last)
-    if is_quoted or not before.strip() or _ITEM.fullmatch(before):
-        return False
+    is_set_in = not before.strip()
     is_closed = notice[-1] in "])>）.…" or " truncated at " in notice
+    if is_quoted or (_ITEM.fullmatch(before) and not is_set_in) or (is_set_in and not has_dots):
+        return False
     if is_last:
         has_thing = has_dots or notice[0] != "(" or _THING.search(notice) is not None
-        return has_thing and (is_closed or not before[-1].isspace())
-    is_between_blanks = before[-1].isspace() and after[:1].isspace()
+        return has_thing and (notice[0] == "<" if is_set_in else is_closed or not before[-1].isspace())
+    is_between_blanks = not is_set_in and before[-1].isspace() and after[:1].isspace()
     is_aside = notice[0] == "(" and abs(begin + end - len(text)) > _OFF_CENTER
-    if not is_closed or is_aside or is_between_blanks:
-        return False
-    return not _is_of_code(before, notice, after, has_dots=has_dots)
+    is_free = is_closed and not is_aside and not is_between_blanks and bool(after.strip() or not is_set_in)
+    return is_free and not _is_of_code(before, notice, after, has_dots=has_dots)
 
 
 def _is_of_code(before: str, notice: str, after: str, *, has_dots: bool) -> bool:
     """Return True for an argument, an index or a part of a string literal."""
-    if before[-1] in _OF_CODE or (not has_dots and any(quote in notice for quote in _QUOTES)):
+    if notice[0] == "<":
+        return False
+    if (
+        before[-1] in "{}"
+        or (not has_dots and before[-1] in _OF_CODE)
+        or (not has_dots and any(quote in notice for quote in _QUOTES))
+    ):
         return True
-    return notice[0] != "<" and any(
+    near = _NEAR_QUOTE if notice[0] != "…" else _NEAR_QUOTE // 3
+    before, after = before[-near:], after[:near]
+    return any(
         len(opening.findall(before)) > before.count(quote) / 2 and quote in after
         for quote, opening in _OPEN_QUOTE.items()
     )
@@ -436,18 +433,17 @@ def _is_fenced(text: str, begin: int, end: int) -> bool:
     A fence around the whole result does not count.
     """
     before, after = text[max(begin - _AROUND, 0) : begin], text[end : end + _AROUND]
-    knows_all_before, knows_all_after = begin <= _AROUND, len(text) - end <= _AROUND
+    if any(fence in after[:_NEAR] and before[-_NEAR:].count(fence) % 2 for fence in _LITERALS):
+        return True
     for fence in _FENCES:
         opened, closed = before.count(fence), after.count(fence)
-        if not opened + closed:
-            continue
-        # Where not all of a side is known, the other one decides.
-        is_open = opened % 2 == 1 or (knows_all_after and not knows_all_before)
-        is_closed = closed % 2 == 1 or (knows_all_before and not knows_all_after)
+        # Where a side is not known whole, the other one decides.
+        is_open = opened % 2 == 1 or (begin > _AROUND and len(text) - end <= _AROUND)
+        is_closed = closed % 2 == 1 or (begin <= _AROUND < len(text) - end)
         is_near = fence in before[-_NEAR:] and fence in after[:_NEAR]
-        if (is_open and is_closed) or (is_near and not (knows_all_before or knows_all_after)):
+        if opened + closed and ((is_open and is_closed) or (is_near and begin > _AROUND < len(text) - end)):
             is_whole = text.startswith(fence) or (len(text) > _AROUND and fence in text[:_HEAD])
-            return fence in _LITERALS or not (is_whole and text[-_HEAD:].rstrip().endswith(fence))
+            return not (is_whole and text[-_HEAD:].rstrip().endswith(fence))
     return False
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import sysconfig
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agent_otel.measure.truncation.detect import find_cut
@@ -13,6 +15,8 @@ from tests.accuracy.score import read, score
 from tests.rows import each_row
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 
@@ -30,6 +34,39 @@ def test_precision_and_recall_on_the_corpus() -> None:
 def test_the_page_is_current(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "argv", ["accuracy", "--check"])
     assert main() == 0
+
+
+#: How coding agents cut a file or an output: limits, splits and additions are theirs.
+AGENTS: dict[str, Callable[[str], str]] = {
+    "a view with line numbers": lambda text: (
+        "Here is the file:\n"
+        + "".join(
+            f"{number:6}\t{line}\n"
+            for number, line in enumerate(f"{text[:8_000]}{CLIPPED}{text[-8_000:]}".split("\n"), 1)
+        )
+    ),
+    "a terminal": lambda text: f"{text[:15_000]}{CLIPPED}{text[-15_000:]}{FOOTER}",
+    "a terminal's head": lambda text: f"{text[:30_000]}{CLIPPED}\n(Current directory: /repo)\nbash-$",
+    "an observation": lambda text: (
+        f"{text[:15_000]}\n[... Observation truncated: too long ...]\n{text[-15_000:]}{FOOTER}"
+    ),
+    "a fifth": lambda text: (
+        f"Output: {text[:8_000]}\n... [12345 characters omitted] ...\n{text[-32_000:]}\nExit Code: 0"
+    ),
+    "tokens": lambda text: f"Exit code: 0\nOutput:\n\n{text[:5_000]}…8123 tokens truncated…{text[-5_000:]}",
+    "lines": lambda text: f"{text[:15_000]}\n\n... [412 lines truncated] ...\n\n{text[-15_000:]}",
+}
+CLIPPED = "<response clipped><NOTE>Only a part fits. Search with `grep -n` and read fewer lines.</NOTE>"
+FOOTER = "\n[The command completed with exit code 0.]\n[Current working directory: /workspace/project]"
+
+
+@each_row("kind", AGENTS)
+def test_source_code_that_coding_agents_cut(kind: str) -> None:
+    library = Path(sysconfig.get_path("stdlib"))
+    paths = [path for path in sorted(library.glob("*.py")) if path.stat().st_size > 40_000]
+    cuts = [find_cut(AGENTS[kind](path.read_text("utf-8"))) for path in paths]
+    assert len(paths) >= 30
+    assert [cut.reason for cut in cuts if cut].count("marker") >= 0.9 * len(paths) - 1
 
 
 NOTICE = "... [120 lines truncated] ..."
