@@ -182,14 +182,16 @@ def _rooms(source: Source, series: Mapping[tuple[str, str], list[int]], sizes: l
             runtime = f"{row.runtime} ({row.variant})" if row.variant else row.runtime
             # The results of a step, and the payloads of several, are not carried on.
             is_carried = not (series and (row.boundary.endswith("_output") or row.boundary == "message"))
-            room = _room(runtime, row.boundary, cap, each if is_carried else [max(each)])
+            left = cap.bytes - (each[-1] if is_carried else max(each))
+            turns = turns_to_cap(each, cap.bytes) if is_carried else None
+            room = Room(runtime, row.boundary, cap.bytes, cap.source, left, turns)
             key = (runtime, row.boundary if series else "")
             if key not in found or _nearness(room) < _nearness(found[key]):
                 found[key] = room
     if source.history and (cap := cap_for(source.runtime, "history")) is not None:
         most = max(series, key=lambda key: len(series[key]))
-        turns = [at for at, step in enumerate(source.steps) if (step.name, step.boundary) == most]
-        parts = list(zip(*(source.history[at] for at in (*turns, -1)), strict=True))
+        ends = [at for at, step in enumerate(source.steps) if (step.name, step.boundary) == most]
+        parts = list(zip(*(source.history[at] for at in (*ends, -1)), strict=True))
         events = EffectiveCap(_MOST_EVENTS, cap.source)
         for name, own_cap, grown in zip(("history", "history, events"), (cap, events), parts, strict=True):
             turns_left = _turns_of_history(grown[:-1], own_cap.bytes)
@@ -197,10 +199,6 @@ def _rooms(source: Source, series: Mapping[tuple[str, str], list[int]], sizes: l
                 *(source.runtime, name, own_cap.bytes, own_cap.source, own_cap.bytes - grown[-1], turns_left)
             )
     return sorted(found.values(), key=_nearness)
-
-
-def _room(runtime: str, boundary: str, cap: EffectiveCap, sizes: list[int]) -> Room:
-    return Room(runtime, boundary, cap.bytes, cap.source, cap.bytes - sizes[-1], turns_to_cap(sizes, cap.bytes))
 
 
 def _nearness(room: Room) -> tuple[float, float]:
@@ -236,7 +234,9 @@ def tables(found: Explanation, *, everything: bool = False) -> list[Table]:
     total, breakdown = max(1, found.payload_bytes), found.breakdown
     unread = {} if breakdown.unread is None else breakdown.unread.paths
     duplicates = [(f"{one.path} = {one.other_path}", one.bytes) for one in breakdown.duplicates]
-    near = [room for room in found.rooms if everything or room.turns_left is not None or not _is_far(room)]
+    # All caps of a runtime's own file; of any JSON, only those that it comes near.
+    is_all = everything or found.steps
+    near = [room for room in found.rooms if is_all or room.left_bytes <= (1 - _FAR) * room.cap_bytes]
     rooms = [
         (
             *(room.runtime, room.boundary, f"{room.cap_bytes:,}"),
@@ -266,10 +266,6 @@ def tables(found: Explanation, *, everything: bool = False) -> list[Table]:
         ),
     ]
     return [table for table in every if table.rows]
-
-
-def _is_far(room: Room) -> bool:
-    return room.left_bytes > (1 - _FAR) * room.cap_bytes
 
 
 def facts_of(model: str, warn: Callable[[str], None]) -> ModelFacts:
