@@ -66,13 +66,13 @@ class TestLlamaIndex(Delivery):
         "several agents": Case(
             ("lookup",),
             (("call_33", "lookup", KEY),),
-            (Record("lookup", "call_33", LOOKUP_BYTES, agent=""),),
+            (Record("lookup", "call_33", LOOKUP_BYTES),),
             setting="several",
         ),
         "raises among several agents": Case(
             ("broken",),
             (("call_34", "broken", KEY),),
-            (Record("broken", "call_34", handed_back=WIRE, error=BROKEN, agent=""),),
+            (Record("broken", "call_34", handed_back=WIRE, error=BROKEN),),
             "stream",
             setting="several",
         ),

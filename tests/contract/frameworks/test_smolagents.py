@@ -82,7 +82,7 @@ class TestSmolagents(Delivery):
         "agent as a tool": Case(
             ("assistant",),
             (("call_29", "assistant", {"task": DELEGATED}),),
-            (Record("assistant", "call_29", 66, args=DELEGATED_BYTES - 1, agent=""), ASSISTANT),
+            (Record("assistant", "call_29", 66, args=DELEGATED_BYTES - 1), ASSISTANT),
         ),
     }
 
@@ -142,7 +142,6 @@ def in_code(request: Json, line: str) -> Reply:
 class TestSmolagentsCode(TestSmolagents):
     """Agents that write code: what it prints is cut at 50,000 characters."""
 
-    agent_name = None
     knows_ids = False
     failure = ""  # an exception ends the code
     decide = staticmethod(code)
