@@ -147,8 +147,8 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
 def _sizes(turns: list[Turn], breakdown: Breakdown) -> list[int]:
     """Return the size after each turn of a payload that no runtime has recorded.
 
-    It follows from the bytes of the turns: the payload without the turns behind, and without their share of the texts
-    that stand in it twice.
+    It follows from the bytes of the turns: the payload without the later turns and their share of the texts that are
+    in it twice.
     """
     ends = list(accumulate(turn.bytes for turn in turns))
     whole = max(1, ends[-1] if ends else 0)
@@ -289,7 +289,7 @@ def carried(turns: list[Turn], facts: ModelFacts) -> list[Carried]:
         return 0.0 if cost is None else cost.input / tokens
 
     totals = [0, *accumulate(turn.bytes for turn in turns)]
-    # Of the request of each turn, and of all up to it: US dollars for a token that stands in every one of them.
+    # US dollars for a token in the request of each turn, and for one in all requests up to it.
     rates = list(accumulate(map(rate, totals[:-1])))
     held: Counter[str] = Counter()
     sent: Counter[str] = Counter()

@@ -1,6 +1,6 @@
 """The explanation as one HTML page without scripts: boxes of turns and paths that open, the growth, and the tables.
 
-The page loads nothing: its policy for content forbids it, and so a name in the payload cannot either.
+The page loads nothing. Its content security policy forbids it, whatever names the payload has.
 """
 
 from __future__ import annotations
