@@ -310,7 +310,7 @@ def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[Req
 
     Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
     """
-    found = _by_name(execution, parts) if execution is not None else {}
+    found = _by_name(out, execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
     for call_id, at in results.items():
         if call_id is None:
@@ -329,44 +329,28 @@ def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[Req
     return found
 
 
-def _by_name(execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
+def _by_name(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
     """Return the calls that results without a call id answer, by the results' indexes in the request.
 
-    Match the results of each tool by length (already delivered), then by size (arrived unmodified), then by position
-    if the counts agree. If the counts differ, older results may be missing or modified; then match the last results to
-    the last calls that have not been delivered.
+    The last result of a tool answers its last call in the request. That is the latest one with these arguments. Without
+    the call in the request, the order of the calls decides.
     """
-    places: dict[str, list[int]] = {}
-    for at, part in enumerate(parts):
-        if part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None:
-            places.setdefault(part.name, []).append(at)
     found: dict[int, SeenCall] = {}
-    for name, left in places.items():
-        every = (*execution.call_ids.values(), *(execution.unnamed or ()))
-        calls = [noted for noted in every if noted.tool == name and noted.produced >= 0]
-        for known in (_is_delivered, _is_whole):
-            for at in list(left):
-                noted = next((one for one in calls if known(one, parts[at].value)), None)
-                if noted is not None:
-                    found[at] = noted
-                    left.remove(at)
-                    calls.remove(noted)
-        if len(left) != len(calls):
-            calls = [noted for noted in calls if noted.delivered < 0]
-        found.update(zip(reversed(left), reversed(calls), strict=False))
+    results = [at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS and part.call_id is None]
+    for name in {parts[at].name for at in results} - {None}:
+        asked = (
+            p for p in reversed(parts) if p.part == semconv.TOOL_CALL_ARGUMENTS and (p.call_id, p.name) == (None, name)
+        )
+        calls = [call for call in (*execution.call_ids.values(), *(execution.unnamed or ())) if call.tool == name]
+        left = [call for call in reversed(calls) if call.produced >= 0]
+        for at in [at for at in reversed(results) if parts[at].name == name]:
+            call = next(asked, None)
+            digest = None if call is None else digest_arguments(call.value, out.args_key).digest
+            noted = next((one for one in left if one.digest == digest), left[0] if left else None)
+            if noted is not None:
+                found[at] = noted
+                left.remove(noted)
     return found
-
-
-def _is_delivered(noted: SeenCall, value: object) -> bool:
-    if noted.delivered < 0:
-        return False
-    length = characters(value)
-    return noted.length == length if length >= 0 else noted.delivered == size(value).bytes
-
-
-def _is_whole(noted: SeenCall, value: object) -> bool:
-    kept = noted.handed if noted.handed >= 0 else noted.produced
-    return noted.delivered < 0 and kept == size(value).bytes
 
 
 def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, part: RequestPart, length: int) -> None:

@@ -283,18 +283,20 @@ def test_an_object_is_shorter_as_python_writes_it(told: Callable[..., Json]) -> 
     assert cuts(report) == [("execute_tool search", 12_611, 10_000, "model_request", "cut_json")]
 
 
-def test_results_that_only_say_their_tool_are_told_by_size_and_order(told: Callable[..., Json]) -> None:
+def test_results_that_only_say_their_tool_are_told_by_their_calls(told: Callable[..., Json]) -> None:
     report = told(
         """
-        def says_it(text): return {"role": "function", "name": "search", "content": text}
+        def turn(n, text):
+            call = {"name": "search", "arguments": f'{{"n": {n}}}'}
+            return {"role": "assistant", "function_call": call}, {"role": "function", "name": "search", "content": text}
         with agent_otel.execution("run"):
-            quick, slow = tool(None, "q" * 300), tool(None, "s" * 9000)
-            send(user("go"), says_it(slow), says_it(quick))
-            third = tool(None, "t" * 40)
-            send(user("go"), says_it("[cleared]"), says_it(quick), says_it(third))
-            tool(None, "u" * 5100)
-            send(user("go"), says_it(quick), says_it(third), says_it("u" * 100))
-            send(user("go"), says_it("[cleared]"), says_it(third), says_it("u" * 100))
+            quick, slow = tool(None, "q" * 300, n=1), tool(None, "s" * 9000, n=2)
+            send(user("go"), *turn(2, slow), *turn(1, quick))
+            third = tool(None, "t" * 40, n=3)
+            send(user("go"), *turn(2, "[cleared]"), *turn(1, quick), *turn(3, third))
+            tool(None, "u" * 5100, n=4)
+            send(user("go"), *turn(1, quick), *turn(3, third), *turn(4, "u" * 100))
+            send(user("go"), *turn(2, "[cleared]"), *turn(3, third), *turn(4, "u" * 100))
         """
     )
     assert counted(report, "tool.result.delivered") == {"search": 9440}
