@@ -119,7 +119,7 @@ class TestGoogleOldest(TestGoogle):
 
 
 class TestFunctions(Delivery):
-    """Automatic function calling, which drops ids."""
+    """Automatic function calling. It drops the ids, which the responses have."""
 
     agent = "google_functions"
     environment = "google-genai"
@@ -131,8 +131,9 @@ class TestFunctions(Delivery):
         ],
     }
     attributes: ClassVar = {"gen_ai.conversation.id": "run-1"}
-    knows_ids = False
     knows_names = True
+    #: The text of a failure is inside an object.
+    reformatted: ClassVar = ("raises in async", "raises in sync")
     outer = False
     reads_failures = True
     origin = None
@@ -153,6 +154,7 @@ class TestFunctions2(TestFunctions):
 
     environment = "google-adk"
     server = GeminiServer
+    knows_ids = False
 
 
 _NODES = ("as a node", "as a node that raises", "as a node that waits for approval")
