@@ -26,7 +26,7 @@ from agent_otel.telemetry import foreign_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from typing_extensions import Self
 
@@ -312,24 +312,30 @@ class ModelVisit:
         elif self.sent is not None and (error := refusals.reported(value)) is not None:
             self.refused(error)
 
-    def _asked(self, calls: Iterable[AskedCall]) -> None:
+    def _asked(self, calls: Sequence[AskedCall]) -> None:
         """Keep calls, or further pieces of them."""
         known = self._asks = {} if self._asks is None else self._asks
         for name, arguments, call_id, place in calls:
             call = known.setdefault(len(known) if place is None else place, [name, call_id])
             call[0], call[1] = call[0] or name, call[1] or call_id
             call[2 if place == call_id else len(call) :] = [arguments]  # an event and the end have the same whole call
+        if all(call.place is None or call.place == call.id for call in calls):  # a program may run them at once
+            self._announce(known)
+
+    def _announce(self, asks: Mapping[object, list[Any]]) -> None:
+        """Keep the new calls of a response; one of the layers that read it does."""
+        sent = self.sent
+        if not asks or sent is None or sent.known is None or sent.teller not in {None, id(self)}:
+            return
+        new, sent.told, sent.teller = [*asks.values()][sent.told :], len(asks), id(self)
+        open_calls.ask(self._out, [call for each in new if (call := _call_of(*each)) is not None], sent.known)
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
-        asks, pending, sent = self._asks, self.pending, self.sent
+        asks, pending = self._asks, self.pending
         if asks is None:
             return
-        if asks and sent is not None and sent.known is not None:
-            known, sent.known = sent.known, None  # one of the layers is enough
-            open_calls.ask(
-                self._out, [asked for call in asks.values() if (asked := _call_of(*call)) is not None], known
-            )
+        self._announce(asks)
         if pending is not None:
             self.pending = None
             pending.responded(asks=bool(asks) and not all(is_answer(name) for name, *_ in asks.values()))

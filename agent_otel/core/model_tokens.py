@@ -77,7 +77,7 @@ class SentRequest:
 
     __slots__ = (
         *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "known", "model", "removed"),
-        *("chat", "is_continued", "missed", "parts", "reservation", "run", "shares", "span", "tools"),
+        *("chat", "is_continued", "missed", "parts", "reservation", "run", "shares", "span", "teller", "told", "tools"),
     )
 
     def __init__(
@@ -114,6 +114,9 @@ class SentRequest:
         self.has_failed = False
         #: The thread, turn and agent for the calls of its response; None without an execution, or once they are known.
         self.known: dict[str, Any] | None = None
+        #: The layer that has kept its calls, and how many.
+        self.teller: int | None = None
+        self.told = 0
         #: The tools that it offers.
         self.tools: ToolSet | None = None
         #: Bytes by remedy that it lacks.

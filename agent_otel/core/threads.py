@@ -26,7 +26,7 @@ from agent_otel.core.switches import added_messages
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from opentelemetry.trace import Span
 
@@ -204,13 +204,13 @@ class OpenCalls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def ask(self, out: Telemetry, calls: Sequence[AskedCall], known: Mapping[str, Any]) -> None:
+    def ask(self, out: Telemetry, calls: Sequence[AskedCall], known: dict[str, Any]) -> None:
         """Keep the calls of a response, with the thread, turn and agent of its request."""
-        number = next(self._responses)
+        known.setdefault("asked_in", next(self._responses))
         found = [
             new_call(
                 asked.name, id=asked.id, digest=digest_arguments(asked.arguments, out.args_key).digest,
-                stage=Stage.ASKED, asked_in=number, **known,
+                stage=Stage.ASKED, **known,
             )
             for asked in calls
         ]  # fmt: skip

@@ -346,7 +346,7 @@ class ModelReader(NamedTuple):
 
     request: Callable[[Invocation], ModelRequest | None]
     usage: Callable[[Any], Usage | None] | None = None
-    asks: Callable[[Any], Iterable[AskedCall] | None] | None = None
+    asks: Callable[[Any], Sequence[AskedCall] | None] | None = None
     watch: Callable[[Any, ResponseVisit], Any] | None = None
     ends: Callable[[Any], bool] | None = None
     outermost: bool = False

@@ -368,7 +368,9 @@ asyncio.run(ask())""",
     "openai responses": """
 client = openai.OpenAI(base_url=URL, api_key="scripted", max_retries=0)
 given = [{"type": "function", "name": "search", "parameters": {"type": "object"}}]
-list(client.responses.create(model="call", input="go", tools=given, stream=True))""",
+for event in client.responses.create(model="call", input="go", tools=given, stream=True):
+    if event.type == "response.output_item.done" and event.output_index == 1:
+        break""",
     "anthropic": """
 import anthropic
 client = anthropic.Anthropic(base_url=URL, api_key="scripted", max_retries=0)
