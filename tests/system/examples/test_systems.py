@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from agent_otel.testing.servers.openai import Json, OpenAIServer, Reply, ToolCall
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -98,6 +100,40 @@ def test_a_conversation_of_40_turns_is_trimmed(environment: Callable[[str], Envi
     assert 4_000 <= before[1] == after[1]
     # A tenth of the system prompt, two results, 37 lines.
     assert 400 + 2 * 800 + 37 * 45 <= after[2] <= 400 + 2 * 800 + 37 * 60
+
+
+LOOP = """
+import importlib, json, openai
+script = importlib.import_module("examples.systems.003_trimmed_history")
+client = openai.OpenAI()
+messages = [{"role": "system", "content": script.SYSTEM}, {"role": "user", "content": "Are my invoices paid?"}]
+while True:
+    answer = client.chat.completions.create(model="scripted", messages=messages).choices[0].message
+    if not answer.tool_calls:
+        break
+    messages.append(answer.model_dump(exclude_none=True))
+    for call in answer.tool_calls:
+        result = script.result_of(json.loads(call.function.arguments)["number"])
+        messages.append({"role": "tool", "tool_call_id": call.id, "content": result})
+"""
+
+
+@pytest.mark.shows("003.forty_turns")
+def test_a_raw_loop_without_a_prompt_cache_saves_89_percent_by_the_one_variable(
+    environment: Callable[[str], Environment],
+) -> None:
+    def decide(request: Json) -> Reply:
+        number = sum(message["role"] == "tool" for message in request["messages"]) + 1
+        return [ToolCall(f"call_{number:024}", "get_invoice", {"number": number})] if number < 40 else "All are paid."
+
+    with OpenAIServer(decide) as server:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_TRIM_RESULTS": "1", "PYTHONPATH": str(ROOT), **server.environment}
+        environment("langchain").run(LOOP, env=env, timeout=SLOW, check=True)
+    results = [message["content"] for message in server.requests[-1]["messages"] if message["role"] == "tool"]
+    assert len(results) == 39
+    assert [len(result) for result in results[-2:]] == [3_200, 3_200]
+    assert all(result.startswith("[trimmed 3200 bytes] get_invoice") for result in results[:-2])
+    assert 1 - sum(map(len, results)) / (39 * 3_200) > 0.88
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="sqlite3 cannot limit a connection")
