@@ -47,7 +47,7 @@ from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import further
-from agent_otel.telemetry import spans
+from agent_otel.telemetry import setup, spans
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +65,10 @@ _LANGGRAPH = "langgraph"
 _ends: dict[int, None] = {}
 #: Results that a remedy has replaced in a request that is about to be sent, by the hash of the text in their place.
 _replaced: dict[int, Replaced] = {}
+
+
+#: Arguments that a remedy has shortened in a request, by the digest of those that are left.
+_shortened: dict[str, Arguments] = {}
 
 
 class Replaced(NamedTuple):
@@ -100,6 +104,12 @@ def replace(value: object, arguments: object, whole: Size, by: Remedied) -> None
     reason = None if cut is None else cut.reason
     noted = Replaced(whole, reason, invites, by._replace(replacement=Replacement("", {})))
     tool_names.keep(_replaced, hash(by.replacement.text), noted, _MOST_ENDS)
+
+
+def shorten(arguments: object, left: object) -> None:
+    """Remember the arguments of a call that a remedy shortens in a request, by the digest of those that are left."""
+    key = setup.telemetry().args_key
+    tool_names.keep(_shortened, digest_arguments(left, key).digest, digest_arguments(arguments, key), _MOST_ENDS)
 
 
 def find(
@@ -267,6 +277,7 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
         return None
     name = clean(name)
     digest = digest_arguments(call.value, out.args_key)
+    digest = _shortened.get(digest.digest, digest)
     print_of_it = hash((name, digest.digest, at)) or 1
     call_id = part.call_id
     if call_id is None and execution_id is None:

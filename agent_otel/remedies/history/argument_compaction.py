@@ -14,6 +14,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
+from agent_otel.core.model_calls import shorten
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import RESULT_ID, fields, is_list
 from agent_otel.remedies.history import turns
@@ -420,6 +421,8 @@ def compacting(
             changes.count(call.at, COMPACT, new.removed_bytes)
             if known is not None:
                 known.add(new.values)
+                if call.turn == history.turns - 1:  # this request may be the first that shows it
+                    shorten(call.asked.arguments, new.arguments)
             _put_copies(history, call, new, changes, above_bytes)
 
 

@@ -136,6 +136,35 @@ def test_a_raw_loop_without_a_prompt_cache_saves_89_percent_by_the_one_variable(
     assert 1 - sum(map(len, results)) / (39 * 3_200) > 0.88
 
 
+WRITING = """
+import openai, prometheus_client
+client, messages = openai.OpenAI(), [{"role": "user", "content": "Write the report."}]
+while True:
+    answer = client.chat.completions.create(model="scripted", messages=messages).choices[0].message
+    if not answer.tool_calls:
+        break
+    messages.append(answer.model_dump(exclude_none=True))
+    messages += [{"role": "tool", "tool_call_id": call.id, "content": "written"} for call in answer.tool_calls]
+print(prometheus_client.REGISTRY.get_sample_value(
+    "agent_otel_tool_args_size_bytes_sum", {"gen_ai_tool_name": "write_file"}))
+"""
+
+
+@pytest.mark.shows("004.first_resend")
+def test_arguments_are_measured_before_a_remedy_shortens_them(environment: Callable[[str], Environment]) -> None:
+    arguments = {"path": "report.md", "content": "A line of the report.\n" * 2_000}
+
+    def decide(request: Json) -> Reply:
+        number = sum(message["role"] == "tool" for message in request["messages"])
+        return [ToolCall(f"call_{number:024}", "write_file", arguments)] if number < 2 else "It is written."
+
+    with OpenAIServer(decide) as server:
+        env = {"AGENT_OTEL": "1", "AGENT_OTEL_COMPACT_ARGUMENTS": "1", "PYTHONPATH": str(ROOT), **server.environment}
+        done = environment("langchain").run(WRITING, env=env, timeout=SLOW, check=True)
+    assert not any("A line of the report" in json.dumps(request) for request in server.requests)
+    assert float(done.stdout) == 2 * len(json.dumps(arguments, separators=(",", ":")))
+
+
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="sqlite3 cannot limit a connection")
 @pytest.mark.shows("000.model_view")
 def test_a_state_with_two_copies_is_refused_and_with_one_variable_it_is_not(
