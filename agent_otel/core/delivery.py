@@ -366,10 +366,13 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
             layer = semconv.LAYER_REMEDY if is_ours else semconv.LAYER_MODEL_REQUEST
             out.metrics.truncations(noted.tool, layer, semconv.CLEARED).record(1)
         return
-    span = _delivered(noted)
-    kept = noted.handed if noted.handed >= 0 else noted.produced
+    expected, span = noted.prints, _delivered(noted)
+    whole = noted.produced if noted.produced >= 0 else noted.failed
+    kept = noted.handed if noted.handed >= 0 else whole
     if kept < 0:
         return
+    if noted.produced < 0 and expected is not None and hashes_in(texts(value)).isdisjoint(expected.hashes):
+        kept = delivered  # the framework has a text of its own for the failure
     if noted.tool in semconv.OWN_TOOLS:
         return
     out.metrics.record(semconv.RESULT_DELIVERED, delivered, noted.tool)
@@ -391,10 +394,12 @@ def _delivered(noted: SeenCall) -> SpanContext | None:
 def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
     """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
     out.metrics.truncations(noted.tool, semconv.LAYER_MODEL_REQUEST, why).record(1)
-    executions.partly_shown(noted, Fragment(why, delivered, noted.produced, span))
+    whole_bytes = noted.produced if noted.produced >= 0 else noted.failed
+    executions.partly_shown(noted, Fragment(why, delivered, whole_bytes, span))
     if span is not None:
         parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
-        show_cut(out, parent, noted.tool, noted.produced, later, semconv.LAYER_MODEL_REQUEST, why)
+        whole = semconv.FAILURE_BYTES if noted.produced < 0 else semconv.RESULT_BYTES
+        show_cut(out, parent, noted.tool, whole_bytes, later, semconv.LAYER_MODEL_REQUEST, why, whole)
 
 
 def _quoted(out: Telemetry, execution: ExecutionState, sized: Sequence[Sized]) -> Sequence[SeenCall]:

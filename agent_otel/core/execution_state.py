@@ -98,6 +98,8 @@ class SeenCall:
     #: The hash of the arguments.
     digest = ""
     produced = -1
+    #: Bytes of the text of a failure, of which the ``prints`` are where the framework has not made the text yet.
+    failed = -1
     handed = -1
     delivered = -1
     most_delivered = -1

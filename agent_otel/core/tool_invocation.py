@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel._internal.failures import error_type
+from agent_otel._internal.failures import error_type, text_of
 from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.execution_state import Stage, state_attributes
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.sinks.base import Exemplar
     from agent_otel.telemetry.spans import OpenSpan
 
+_LONGEST_ERROR = 1 << 40
 #: The running tool call.
 current: ContextVar[ToolInvocation | None] = ContextVar("agent_otel_tool_call", default=None)
 
@@ -339,6 +340,11 @@ class ToolInvocation(Dispatch):
             if text is not None:
                 self.failed = size(text)
                 self.handed = self.failed.bytes
+        if self.failed is None and issubclass(
+            type(error), Exception
+        ):  # the framework makes a text of it later, if at all
+            own_text = text_of(error if reader is None or reader.cause is None else reader.cause(error), _LONGEST_ERROR)
+            self.failed, self.prints = size(own_text), prints(own_text)
 
     def budget(self) -> Budget:
         """Return the budget of the result, as it was before the result itself took of it."""
@@ -389,10 +395,13 @@ def start_attributes(call: ToolInvocation) -> dict[str, Any]:
     return attributes
 
 
-def span_attributes(call: ToolInvocation) -> dict[str, Any]:
+def span_attributes(call: ToolInvocation) -> dict[str, Any]:  # noqa: C901 - all of a call's attributes
     """Return the span attributes of the result: its sizes, its budget, and the layer and reason of the last cut."""
     attributes: dict[str, Any] = {}
-    if call.produced is not None:
+    if call.produced is None:
+        if call.raised and call.failed is not None:
+            attributes[semconv.FAILURE_BYTES] = call.failed.bytes
+    else:
         attributes[semconv.RESULT_BYTES] = call.produced.bytes
         attributes[semconv.RESULT_ESTIMATED_TOKENS] = (call.characters + 3) // 4
         # A size that equals a limit of the table is only suspected to be truncated.
@@ -428,6 +437,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
     read = produced or call.failed
     if read is not None:
         read_bytes, _ = read
+    if produced is not None or call.handed is not None:  # a model reads it
         is_large = read_bytes > series.large_bytes
         limit_bytes, limiting = call.known_budget or call.budget()
         layer = limiting if (call.remedied.bytes if call.remedied else read_bytes) > limit_bytes else None
@@ -448,6 +458,9 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
             series.over_budget[layer].add(1, exemplar)
         if is_large:
             series.large.add(1, exemplar)
+    if call.raised and produced is None and read is not None and call.name not in semconv.OWN_TOOLS:
+        names = call.name, call.error_type
+        call.out.metrics.record(semconv.RESULT_SIZE, read_bytes, *names, exemplar=exemplar)
     if is_large and not call.reads_on and call.out.settings.log_large_results and metrics.is_record_due(series.tool):
         metrics.log_large_result(series.tool, read_bytes, call.budget(), call.args_hash, exemplar)
     if call.remedied is not None and read is not None:
@@ -473,7 +486,13 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 def keep(call: ToolInvocation) -> None:
     """Keep the sizes, prints and span context of a result. The model boundary recognises the result by them."""
     seen = _seen(call)
-    if seen is None or call.produced is None:
+    if seen is None:
+        return
+    if call.produced is None:
+        if call.raised and call.failed is not None:
+            seen.failed = call.failed.bytes if call.handed is None else call.handed
+            seen.prints = call.prints if call.handed is None else None
+            seen.span = None if call.span is None else call.span.span.get_span_context()
         return
     seen.handed = -1 if call.handed is None else call.handed
     seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, call.args_hash or "", call.follows
@@ -493,11 +512,13 @@ def _seen(call: ToolInvocation) -> SeenCall | None:
     """Return what is kept of a call that has ended; None where its execution is forgotten."""
     call_id, asked = call.call.call_id, call.asked
     if call.produced is None:
+        if asked is None and call_id is None and call.state is not None:
+            executions.without_result(call.state, call.name, call.args_hash or "")
+        elif asked is None and call_id is not None and call.state is not None:
+            asked = call.state.call_ids.get(call_id)
         if asked is not None:
             asked.stage = Stage.FAILED
-        elif call_id is None and call.state is not None:
-            executions.without_result(call.state, call.name, call.args_hash or "")
-        return None
+        return asked
     if call.state is None:
         seen = new_call(call.name, id=call_id, produced=call.produced.bytes, digest=call.args_hash or "")
         open_calls.add(seen)
@@ -524,18 +545,25 @@ def reason(cut: Cut | None, known: Collection[str] = ()) -> str:
 
 
 def show_cut(  # noqa: PLR0913, PLR0917 - the fields of a span
-    out: Telemetry, parent: Span, tool: str, produced_bytes: int, later: tuple[str, int], layer: str, why: str
+    out: Telemetry,
+    parent: Span,
+    tool: str,
+    produced_bytes: int,
+    later: tuple[str, int],
+    layer: str,
+    why: str,
+    whole: str = semconv.RESULT_BYTES,
 ) -> None:
     """Add a child span to the tool's span, so that one query finds the truncations of all layers.
 
-    ``later`` is the attribute of the later stage's size, and that size.
+    ``later`` is the attribute of the later stage's size, and that size; ``whole`` is the attribute of the first one's.
     """
     if out.tracer is None:
         return
     attribute, later_bytes = later
     attributes: dict[str, Any] = {
         semconv.TOOL_NAME: tool,
-        semconv.RESULT_BYTES: produced_bytes,
+        whole: produced_bytes,
         attribute: later_bytes,
         semconv.RESULT_TRUNCATED: True,
         semconv.TRUNCATION_LAYER: layer,

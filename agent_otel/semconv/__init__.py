@@ -80,6 +80,8 @@ RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no ada
     "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration; "
     "`model_response`: the provider ran the tool, and its response has the result; `step`: a durable step ran "
     "it, whose output a model request held")
+FAILURE_BYTES: Final = _attribute("tool.failure.bytes", "int", "when the handler raised",
+    "size of the text that the framework makes of the exception, else of the exception's own text")
 RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
     "what was handed on is known to be less than what there was")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
@@ -302,8 +304,8 @@ _TOOL = (GEN_AI_TOOL_NAME,)
 # fmt: off
 TOOL_DURATION: Final = _histogram("gen_ai.execute_tool.duration", "s", (GEN_AI_TOOL_NAME, ERROR_TYPE),
     "Duration of a tool call. Not emitted where another instrumentation in the process already does.", DURATION_BUCKETS)
-RESULT_SIZE: Final = _histogram("agent_otel.tool.result.size", "By", _TOOL, "Size of what a tool's handler produced.",
-    SIZE_BUCKETS)
+RESULT_SIZE: Final = _histogram("agent_otel.tool.result.size", "By", (GEN_AI_TOOL_NAME, ERROR_TYPE),
+    "Size of what a tool's handler produced, or of the text of its exception for the model.", SIZE_BUCKETS)
 ARGS_SIZE: Final = _histogram("agent_otel.tool.args.size", "By", _TOOL, "Size of the arguments of a tool call.",
     SIZE_BUCKETS)
 RESULTS_LARGE: Final = _counter("agent_otel.tool.results.large", "{result}", (GEN_AI_TOOL_NAME, THRESHOLD),

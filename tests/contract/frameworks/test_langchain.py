@@ -82,6 +82,7 @@ class TestLangChainOldest(TestLangChain):
 class TestLangGraph(Delivery):
     """``create_agent`` of LangChain 1.x."""
 
+    tells_failures = True
     agent = "langgraph"
     environment = "langchain"
     integrations: ClassVar = {

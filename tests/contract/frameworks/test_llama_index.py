@@ -22,6 +22,7 @@ ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
 class TestLlamaIndex(Delivery):
     """LlamaIndex 0.14.25."""
 
+    tells_failures = True
     agent = "llama_index"
     environment = "llama-index"
     integrations: ClassVar = {

@@ -16,6 +16,7 @@ RETRY = "pydantic_ai.exceptions.ToolRetryError"
 class TestPydanticAI(Delivery):
     """Pydantic AI 2.68."""
 
+    tells_failures = True
     agent = "pydantic_ai"
     environment = "pydantic-ai"
     integrations: ClassVar = {

@@ -140,7 +140,7 @@ def test_span_attributes_before_the_handler_runs(out: Telemetry) -> None:
             id="above its budget, of another shape",
         ),
         pytest.param(
-            {"failed": Size(300_000, exact=True), "error_type": "TimeoutError"},
+            {"failed": Size(300_000, exact=True), "handed": 300_000, "error_type": "TimeoutError"},
             {"agent_otel.tool.result.size": None, "agent_otel.tool.results.large": 1,
              "agent_otel.tool.results.over_budget": 1},
             id="a failure with a long text",
