@@ -401,20 +401,22 @@ def _filled(query: Query, *matchers: str) -> str:
     return f"{_largest(query, *matchers)}\n  / on ({capped}) group_left () {cap}"
 
 
-def _turns(most: str) -> Callable[[Query], Condition]:
-    """Return the condition for at most so many turns left, of the execution with fewest."""
+def _turns_left(query: Query) -> str:
+    """Return the turns left of the execution with fewest."""
+    return f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
 
-    def condition(query: Query) -> Condition:
-        turns = f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
-        return Condition(f"{turns} <= {getattr(query.thresholds, most)}")
 
-    return condition
+def _last_turns(query: Query) -> Condition:
+    return Condition(f"{_turns_left(query)} <= {query.thresholds.last_turns}")
+
+
+def _few_turns(query: Query) -> Condition:
+    return Condition(f"{_turns_left(query)} <= {query.thresholds.few_turns} > {query.thresholds.last_turns}")
 
 
 def _near_cap(query: Query) -> Condition:
     """Return the condition for a payload near its cap whose growth nobody knows yet."""
-    turns = f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
-    return Condition(f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {turns}")
+    return Condition(f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {_turns_left(query)}")
 
 
 def _stuck(query: Query) -> Condition:
@@ -520,8 +522,8 @@ CONDITIONS: Final[dict[str, Callable[[Query], Condition]]] = {
     "context_near": _counted("context_near", Events(semconv.CONTEXT_NEAR, (*_MODEL, *_AGENT))),
     "costly": _costly,
     "expensive": _expensive,
-    "last_turns": _turns("last_turns"),
-    "few_turns": _turns("few_turns"),
+    "last_turns": _last_turns,
+    "few_turns": _few_turns,
     "near_cap": _near_cap,
     "payload_over": _counted(
         "payload_over", Events(semconv.PAYLOAD_OVER_CAP, _BOUNDARY), Events(semconv.PAYLOADS_REJECTED, _BOUNDARY)

@@ -126,9 +126,10 @@ class OnCall:
         """Whether that the run stands still has muted that its payload was refused, and that it was near its cap."""
         known = {each["labels"]["alertname"]: each for each in self.engine.alerts()}
         stuck, over, near = (known.get(alert["labels"]["alertname"]) for alert in (STUCK, OVER_CAP, NEAR_CAP))
-        if stuck is None or over is None or near is None:
+        if stuck is None or near is None:
             return False
-        return all(stuck["fingerprint"] in each["status"]["inhibitedBy"] for each in (over, near))
+        # That the payload was refused is over after `alarms.MUTING_WINDOW`.
+        return all(each is None or each["status"]["state"] == "suppressed" for each in (over, near))
 
     def names(self) -> set[str]:
         """The alerts that were told, but for those that are only until what mutes them is known."""
