@@ -26,9 +26,10 @@ WINDOW = "20s"
 MUTING_WINDOW = "10s"
 
 
-def rules() -> str:
+def rules(**times: str) -> str:
     """The rules, for a Grafana and runbooks of an organisation; no other threshold than those of time is changed."""
-    chosen = Thresholds.parse({"over_budget_window": WINDOW, "payload_over_window": MUTING_WINDOW, "keep_firing": "1s"})
+    short = {"over_budget_window": WINDOW, "payload_over_window": MUTING_WINDOW, "keep_firing": "1s"}
+    chosen = Thresholds.parse({**short, **times})
     rules = render(chosen, Options(dashboard_url=GRAFANA, runbook_url=RUNBOOKS))
     return rules.replace("interval: 15s", "interval: 1s")
 
