@@ -96,7 +96,7 @@ class Thresholds:
 
     first_cut_window: str = _duration("15m", "Window in which a tool's first truncation alerts.")
     first_cut_history: str = _duration("1w", "A tool that was truncated in this time before does not alert.")
-    first_cut_min_results: int = _count(20, "Results in that time that a tool needs to alert; with fewer, it is new.")
+    first_cut_min_results: int = _count(100, "Results in that time that a tool needs to alert; with fewer, it is new.")
 
     answers_incomplete_window: str = _duration(
         "15m", "Answers that are built on a part of a result are counted over this window."
