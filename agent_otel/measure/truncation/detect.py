@@ -147,9 +147,6 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     return None
 
 
-_MASKED: Final = "<tool_output_masked>"
-
-
 def _noticed(text: str, length: int) -> str | None:
     """Return the reason of a notice. Search both ends and the middle first, then the whole text."""
     window = text
@@ -210,7 +207,7 @@ def _stems_in(window: str) -> list[str]:
 def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
     """Find a cut without a marker, by the shape of a text, its end or its length."""
     first = text[0]
-    if length <= LONGEST and first in _REFUSED_STARTS and (is_page(text) or text.startswith(_MASKED)):
+    if length <= LONGEST and first in _REFUSED_STARTS and is_page(text):
         return Cut(MARKER)
     if (first in "{[(" or first.isspace()) and is_cut_document(text):
         return Cut(CUT_JSON)
@@ -300,12 +297,8 @@ KNOWN_CAPS: Final = frozenset((
 #: The row or column of dots that pandas prints for missing ones.
 _DOTTED_ROW: Final = pattern(r"\n\.\.\.? +\.\.\.|^[^\n]* \.\.\. ", re.MULTILINE)
 
+# Pages that servers and proxies send instead of a body that was too large. Longer texts are documentation.
 LONGEST: Final = 1024
-
-# Detect the pages that servers and proxies send in place of a body that was too large for them.
-
-"""Characters of the longest page. Longer ones are documentation."""
-
 _PHRASE: Final = r"(?:Request Entity|Payload|Content) Too Large"
 _PAGE: Final = pattern(
     rf"(?:<!DOCTYPE[^>]*>\s*)?<html[^>]*>\s*<head>\s*<title>\s*413 {_PHRASE}\s*</title>.*|"
@@ -313,6 +306,7 @@ _PAGE: Final = pattern(
     rf"413 Client Error: {_PHRASE} for url: \S+|"
     rf"Client error '413 {_PHRASE}' for url '[^']*'(?:\nFor more information check: \S+)?|"
     r"Request failed with status code 413\.?|"
+    r"<tool_output_masked>.*|"
     rf"{_PHRASE}\s+FUNCTION_(?:PAYLOAD|RESPONSE_PAYLOAD)_TOO_LARGE\b.*",
     re.DOTALL,
 )

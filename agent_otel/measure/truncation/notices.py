@@ -58,11 +58,11 @@ ENGLISH: Final = Language(
     rf"\b(?:show(?:ing|ed|n|s)?|display(?:ing|ed)|list(?:ing|ed)|return(?:ing|ed)|print(?:ing|ed)|limited to|first|"
     rf"only)\b[^\d\n]{{0,30}}({_N})[^\d\n]{{0,24}}\b(?:out )?of\b[^\d\n]{{0,12}}({_N})|"
     rf"({_N})[^\d\n]{{0,12}}\b(?:out )?of\b[^\d\n]{{0,12}}({_N})[^\d\n]{{0,16}}\b(?:shown|displayed|listed|returned)\b",
-    r"(?!we |it |i |they |you |he |she )(?:the |this |your |tool |full )*(?:[\w']+ ){0,2}"
+    r"(?!(?:we|it|i|they|you|he|she|where|when|if|once|as) )(?:the |this |your |tool |full )*(?:[\w']+ ){0,2}"
     r"(?:output|results?|response|content|log|listing|observation)\b"
     r"(?: set| body| text| of(?: \w+){1,4}?)?(?: (?:is|are|was|were|has been|have been|got))?:? "
     r"(?:truncated|clipped|omitted|trimmed|shortened|cut off|cut short|too (?:large|long)|exceed(?:s|ed))"
-    r"(?! (?:when|if|by the|unless|whenever|where|here|in the))\b|"
+    r"(?! (?:when|if|by the|unless|whenever|where|here|in the)|,)|"
     r"(?:only )?showing (?:only )?(?:the )?(?:top|first|last) \d|there are more than \d[^\n]* first \d|"
     r"(?:the |this )?(?:output|results?|response|list)\b[^.\n]{0,30}\bincomplete\b|skipping \d[\d,.]* ?[kmg]b\b|"
     r"truncated output \(|full result was not stored|[\w' ]{1,24}exceeded (?:the )?(?:maximum |size )?limit of \d|"
@@ -206,6 +206,7 @@ _OFF_CENTER: Final = 8
 _AHEAD: Final = 400
 _EDGE: Final = 400  # characters from either end where a line needs no frame
 _FIRST_LINES: Final = 6
+_OUTPUTS: Final = ('{"output":', '{"stdout":')
 _BEFORE_LEAF: Final = 32
 _LONGEST_DOCUMENT: Final = 256 * 1024
 _SIGNS: Final = ("[", "...", "(", "<", "…", "（")
@@ -221,8 +222,10 @@ _HEAD: Final = 256
 _LONGEST_LINE: Final = 64 * 1024
 
 _ITEM: Final = pattern(
-    r"\s*(?:(?!--+ .* --+$|\|[^|]*\|$)[-+>|#*/;%]+\s+|[>#]|\+(?!\d+ more)|//)"
+    r"\s*(?:(?!--+ .* --+$|\|[^|]*\|$)[-+>|#*/;%]+\s+|[>#]|\+(?!\d+ more)|-(?=[.\[(<…])|//)"
 )  # of a list, a diff, a mail, a table, a comment
+_DATED: Final = pattern(r"\[?\d{4}-\d\d-\d\d|\[?\d\d:\d\d:\d\d")
+_BLOCK: Final = pattern(r" {4}\S")  # a code block of Markdown
 _SET_IN: Final = 2
 _FEW_BEFORE: Final = 12
 _ENCLOSED: Final = pattern(r"[\"'`\[\]{}=|]")
@@ -235,6 +238,7 @@ _WARNING: Final = pattern(r"(?:\W*\b(?:warning|warn|note|notice|info|caution|att
 _QUOTES: Final = "\"'`\u2018\u2019\u201c\u201d\xab\xbb"
 _QUOTED: Final = tuple(_QUOTES)
 _AFTER_LAST: Final = " \t\r\n`.…*_"
+_MARKS: Final = " \t-+>|#*/;%"  # of lists, diffs, mails, tables and comments
 _LITERALS: Final = ('"""', "'''")
 _FENCES: Final = ("```", "~~~")
 _OPENERS: Final = {"[": "]", "(": ")", "（": "）"}
@@ -282,7 +286,13 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
         is_line and len(line) <= _LONGEST_PLAIN and _is_at_edge(text, first, last)
     ):
         return None
-    if is_line and _ITEM.match(line) is None and (reason := _of_line(text, line, first, last)) is not None:
+    is_context = line[:1] == " " and text.startswith(("diff ", "--- ", "@@ "))
+    if (
+        is_line
+        and _ITEM.match(line) is None
+        and not is_context
+        and (reason := _of_line(text, line, first, last)) is not None
+    ):
         return reason
     for frame in _FRAME.finditer(line, max(at - first - _LONGEST_FRAME, 0)):
         if frame.end() <= at - first:
@@ -317,8 +327,10 @@ def _of_line(text: str, line: str, first: int, last: int) -> str | None:
     is_framed = bare[0] in _OPENERS or bare[0] == "…" or bare.startswith("...") or bare[0] == "<"
     if not is_framed and not _is_at_edge(text, first, last):
         return None
+    if not is_framed and _BLOCK.match(line):
+        return None
     reason = None
-    if _is_stored(bare) and (is_framed or _STORED_LINE.match(bare)):
+    if _is_stored(bare) and (is_framed or (not line[:1].isspace() and _STORED_LINE.match(bare))):
         reason = OFFLOADED
     elif is_framed:
         reason = MARKER if _says_in_front(bare) and not _is_set_in(text, line, first) else None
@@ -328,11 +340,12 @@ def _of_line(text: str, line: str, first: int, last: int) -> str | None:
 
 
 def _is_set_in(text: str, line: str, first: int) -> bool:
-    """Return True for a line that is indented more than the line before. The last item of a list is not."""
+    """Return True for a line that is indented more than the one before. The last item of a list does not count."""
     blank = line[: len(line) - len(line.lstrip())]
     if len(blank) < _SET_IN or _SAYS_MORE.search(line):
         return False
-    return not text.startswith(blank, text.rfind("\n", max(first - 1 - _SPAN, 0), max(first - 1, 0)) + 1) or not first
+    before = text[text.rfind("\n", max(first - 1 - _SPAN, 0), max(first - 1, 0)) + 1 : max(first - 1, 0)]
+    return not before.startswith(blank) or text.startswith("# ") or before.strip()[:1] in ("", "[", "(", "<", ".", "…")
 
 
 def _says_in_front(bare: str) -> bool:
@@ -391,12 +404,12 @@ def _is_here(text: str, begin: int, end: int, first: int, last: int) -> bool:
         return not is_whole and (has_dots or is_last)
     is_set_in = not before.strip()
     is_closed = notice[-1] in "])>）.…" or " truncated at " in notice
-    if is_quoted or (_ITEM.fullmatch(before) and not is_set_in) or (is_set_in and not has_dots):
+    if is_quoted or (not before.strip(_MARKS) and not is_set_in) or (is_set_in and not has_dots):
         return False
     if is_last:
         has_thing = has_dots or notice[0] != "(" or _THING.search(notice) is not None
         return has_thing and (notice[0] == "<" if is_set_in else is_closed or not before[-1].isspace())
-    is_between_blanks = not is_set_in and before[-1].isspace() and after[:1].isspace()
+    is_between_blanks = not is_set_in and after[:1].isspace() and (before[-1].isspace() or _DATED.match(before))
     is_aside = notice[0] == "(" and abs(begin + end - len(text)) > _OFF_CENTER
     is_free = is_closed and not is_aside and not is_between_blanks and bool(after.strip() or not is_set_in)
     return is_free and not _is_of_code(before, notice, after, has_dots=has_dots)
@@ -423,8 +436,15 @@ def _is_of_code(before: str, notice: str, after: str, *, has_dots: bool) -> bool
 def _is_in_leaf(text: str, begin: int, end: int) -> bool:
     """Return True if a notice ends a string of a JSON text, or fills a line in the string."""
     if text[end : end + 1] == '"' or text[end : end + 2] == '."':
-        return begin >= _BEFORE_LEAF and '"' not in text[begin - _BEFORE_LEAF : begin].replace('\\"', "")
-    return text[max(begin - 2, 0) : begin] == "\\n" == text[end : end + 2]
+        leaf = text[max(begin - _BEFORE_LEAF, 0) : begin].replace('\\"', "")
+        return (
+            begin >= _BEFORE_LEAF
+            and '"' not in leaf
+            and leaf.replace("\\u2026", "").rstrip()[-2:] != "\\n"
+            and is_own_key(text, begin, text.index('"', end) + 1)
+        )
+    is_output = text.startswith(_OUTPUTS)
+    return is_output and text[max(begin - 2, 0) : begin] == "\\n" == text[end : end + 2]
 
 
 def _is_fenced(text: str, begin: int, end: int) -> bool:
@@ -433,8 +453,10 @@ def _is_fenced(text: str, begin: int, end: int) -> bool:
     A fence around the whole result does not count.
     """
     before, after = text[max(begin - _AROUND, 0) : begin], text[end : end + _AROUND]
-    if any(fence in after[:_NEAR] and before[-_NEAR:].count(fence) % 2 for fence in _LITERALS):
-        return True
+    for fence in _LITERALS:
+        is_near = fence in before[-_NEAR_QUOTE:] and fence in after[:_NEAR_QUOTE]
+        if is_near or (fence in after[:_NEAR] and before[-_NEAR:].count(fence) % 2):
+            return True
     for fence in _FENCES:
         opened, closed = before.count(fence), after.count(fence)
         # Where a side is not known whole, the other one decides.

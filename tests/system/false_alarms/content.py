@@ -317,7 +317,7 @@ def representation(some: random.Random, size: int) -> str:
 def files(some: random.Random, size: int) -> str:
     """A listing that counts what it does not name."""
     named = _until(size, (f"M  src/{_word(some)}/{_word(some)}.py" for _ in iter(int, 1)))
-    return f"{named}\n{some.choice(('and 5 more files', '... and 5 more files', '(5 more)', '+5 …'))}"
+    return f"{named}\n{some.choice(('and 5 more files', '(5 more)', '+5 …'))}"
 
 
 def fenced(some: random.Random, size: int) -> str:
