@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 #: Further turns that a short run is expected to make; a longer one is expected to make half as many again.
 _LEAST_TURNS: Final = 4
 #: Where a history holds the payload of each turn, the share of the cap that views fill, and a long run's views.
-_SHARE_WITH_HISTORY: Final = 0.4
-_LONG_RUN_TURNS: Final = 20
+_SHARE_WITH_HISTORY: Final = 0.35
+_LONG_RUN_TURNS: Final = 12
 _LEAST_BYTES: Final = 1024
 
 
@@ -58,7 +58,7 @@ def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float,
 
     Views fill the payload up to the middle between the ratios. All results of this turn and of the expected turns get
     the same. A view has at least ``floor_bytes`` until the payload meets ``near_ratio`` of its cap. Then it gets half
-    of the rest. Only a run of more than 20 turns with a history of its payloads gets less, 1 KiB.
+    of the rest. Only a run of more than 12 turns with a history of its payloads gets less, 1 KiB.
     """
     if room.cap_bytes is None:
         return most_bytes

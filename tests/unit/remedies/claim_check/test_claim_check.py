@@ -254,7 +254,7 @@ def test_without_a_store_no_result_goes_on_whole() -> None:
     with _running("run-dead") as step:
         step_handler.payload(step, Payload("input", MIB // 4, data="x"))
         found = [goes_on("x" * 100_000, ToolCall("search", {}, f"call_{number}")) for number in range(4)]
-        # Temporal has a history: 838,860 bytes are for results, in this turn and four more.
+        # Temporal has a history: 734,003 bytes are for results, in this turn and four more.
         assert [len(each.text) for each in found] == [32_768] * 4
         assert all(each.text.endswith(f" of 100000 bytes of search's result shown; {lost}]") for each in found)
         step_handler.payload(step, Payload("input", 1_677_000, data="x"))  # four fifths of the cap are 1,677,721

@@ -43,8 +43,8 @@ def test_three_calls_a_turn_get_a_fair_share_and_at_least_4_kib() -> None:
     assert found[29] == [4, 4, 4]
     # A history with the payload of each turn, too, and it ends a run that is long.
     found = turns(50, copies=2, own=KIB, history=True)
-    assert [views[2] for views in found[:11]] == [32, 20, 16, 13, 10, 8, 6, 5, 4, 4, 4]
-    assert [found[20][2], found[21][2]] == [4, 1]
+    assert [views[2] for views in found[:11]] == [32, 17, 13, 11, 8, 6, 5, 4, 4, 4, 4]
+    assert [found[12][2], found[13][2]] == [4, 1]
 
 
 @each_row(
