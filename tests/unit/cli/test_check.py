@@ -94,7 +94,10 @@ def test_all_is_well(engine: Prometheus, suite: str) -> None:
     assert [] == report["problems"]
     assert "Prometheus" == report["server"]
     assert report["version"].startswith(VERSIONS[suite])
-    assert [("ok", "")] * RULES == [(rule["state"], rule["detail"]) for rule in report["rules"]]
+    # The group of payloads has an interval of its own.
+    found = {(rule["state"], rule["detail"]) for rule in report["rules"]}
+    assert RULES == len(report["rules"])
+    assert {("ok", "")} <= found <= {("ok", ""), ("ok", "not evaluated yet")}
 
 
 def test_metrics_that_a_tool_call_makes(engine: Prometheus) -> None:
@@ -166,7 +169,7 @@ def test_no_rules_and_dropped_labels(environment: Callable[[str], Environment], 
     first = "gen_ai_execute_tool_duration_seconds has no gen_ai_tool_name"
     problems = [
         f"none of the {RULES} rules is loaded",
-        f"13 metrics lack labels ({first}): does a relabelling drop them?",
+        f"15 metrics lack labels ({first}): does a relabelling drop them?",
     ]
     assert problems == report["problems"]
     assert {"missing"} == set(_states(report).values())
@@ -190,7 +193,6 @@ def test_histograms_without_classic_buckets(environment: Callable[[str], Environ
     assert {*names} == found
     (problem,) = report["problems"]
     assert problem.startswith("3 histograms have no classic buckets, such as gen_ai_execute_tool_duration_seconds; ")
-    assert "  agent_otel_tool_args_size_bytes: no classic buckets" in said.out.splitlines()
     assert f"Problem: {problem}" == said.out.splitlines()[-1]
     assert (1, "") == (said.code, said.err)
 
