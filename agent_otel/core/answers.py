@@ -67,7 +67,7 @@ class PendingAnswer:
             self._count()
         elif self._must_call and self._totals is not None:
             self._calls = self._totals.tool_calls
-            self._totals.unsettled = self
+            self._totals.unsettled = self.ended
 
     def _count(self) -> None:
         fragments, self._fragments = self._fragments, []

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
+    from agent_otel.core.request_parts import Shares
     from agent_otel.core.usage import Usage
     from agent_otel.measure.prints import Prints
     from agent_otel.measure.truncation.paging import Subject
     from agent_otel.telemetry.setup import Telemetry
 
 
+@dataclass(eq=False)
 class Fragment:
     """A part of a result, where the model got or gets no more of it.
 
@@ -34,34 +37,28 @@ class Fragment:
     that has replaced the result, and the bytes that it has removed.
     """
 
-    __slots__ = ("__weakref__", "followed_by", "is_inside", "is_open", "reason", "removed", "shown", "span", "whole")
-
-    def __init__(
-        self, reason: str, shown: int, whole: int = -1, span: SpanContext | None = None, *, is_open: bool = True
-    ) -> None:
-        self.reason = reason
-        self.shown = shown
-        self.whole = whole
-        self.span = span
-        self.is_open = is_open
-        self.is_inside = False
-        self.removed: tuple[str, int] | None = None
-        #: Another tool, which was called with a value that this page gave for the next one.
-        self.followed_by: str | None = None
+    reason: str
+    shown: int
+    whole: int = -1
+    span: SpanContext | None = None
+    _: KW_ONLY
+    is_open: bool = True
+    is_inside: bool = False
+    removed: tuple[str, int] | None = None
+    #: Another tool, which was called with a value that this page gave for the next one.
+    followed_by: str | None = None
 
 
 #: Of a call whose results cannot be matched: no answer counts as built on it.
 REUSED = Fragment("", -1, is_open=False)
 
 
+@dataclass(slots=True)
 class Followed:
     """A result that invites a follow-up: what its call was about, and the number of model requests since."""
 
-    __slots__ = ("requests", "subject")
-
-    def __init__(self, about: Subject) -> None:
-        self.subject = about
-        self.requests = 0
+    subject: Subject
+    requests: int = 0
 
 
 class Stage(IntEnum):
@@ -142,8 +139,6 @@ _PRINTS_PER_ENTRY = 50
 class ReadTexts:
     """Hashes of the passages that model requests held; those that ``modulus`` divides, at most 32,768 of 4 bytes."""
 
-    __slots__ = ("modulus", "prints")
-
     def __init__(self) -> None:
         self.modulus = 1
         self.prints = array("I")
@@ -168,6 +163,7 @@ _PARTS_PER_ENTRY = 8
 _RESULT = semconv.REQUEST_PARTS.index(semconv.TOOL_RESULTS)
 
 
+@dataclass(slots=True, eq=False)
 class Conversation:
     """The model requests of one transcript: the parts of the last request.
 
@@ -181,30 +177,24 @@ class Conversation:
     part takes about 30 bytes, and a result 200 more in ``prefix``.
     """
 
-    __slots__ = (
-        *("bytes", "cacheable", "definitions", "has_restarted", "input_tokens", "missed", "offered", "parts", "prefix"),
-        *("read_parts", "said", "shares", "task", "token_sizes", "turns"),
-    )
-
-    def __init__(self) -> None:
-        #: Prints of the user's last message.
-        self.said: Prints | None = None
-        self.offered = 0
-        self.definitions: tuple[tuple[str, int | None], ...] = ()
-        self.task = 0
-        self.read_parts = 0
-        self.input_tokens = 0
-        #: Tokens of the last request that its provider's cache may have.
-        self.cacheable = 0
-        #: The part that changed since the request before, how it changed, and the tokens of that one in a cache.
-        self.missed: tuple[str, str, int] | None = None
-        self.bytes = 0
-        self.turns = 0
-        self.has_restarted = False
-        self.token_sizes: list[int] = []
-        self.shares = NO_SHARES
-        self.parts = NO_PARTS
-        self.prefix: Any = None
+    #: Prints of the user's last message.
+    said: Prints | None = None
+    offered: int = 0
+    definitions: tuple[tuple[str, int | None], ...] = ()
+    task: int = 0
+    read_parts: int = 0
+    input_tokens: int = 0
+    #: Tokens of the last request that its provider's cache may have.
+    cacheable: int = 0
+    #: The part that changed since the request before, how it changed, and the tokens of that one in a cache.
+    missed: tuple[str, str, int] | None = None
+    bytes: int = 0
+    turns: int = 0
+    has_restarted: bool = False
+    token_sizes: list[int] = field(default_factory=list)
+    shares: Shares = NO_SHARES
+    parts: SeenParts = NO_PARTS
+    prefix: Any = None
 
     def __len__(self) -> int:
         parts = len(self.parts.prints) // _PARTS_PER_ENTRY
@@ -216,19 +206,17 @@ class Conversation:
 PayloadKind = tuple[str, str | None, str]
 
 
+@dataclass(slots=True)
 class PayloadHistory:
     """Payloads of one kind in one execution: the sizes of the recent turns, and the rejections in a row.
 
     ``last`` are bytes, cap and turns left of the last one.
     """
 
-    __slots__ = ("last", "refused", "sizes", "utilization")
-
-    def __init__(self) -> None:
-        self.last: tuple[int, int | None, int | None] | None = None
-        self.sizes: list[int] = []
-        self.refused = 0
-        self.utilization = 0.0
+    last: tuple[int, int | None, int | None] | None = None
+    sizes: list[int] = field(default_factory=list)
+    refused: int = 0
+    utilization: float = 0.0
 
 
 #: The other growth of a state hides the copies of results of fewer bytes.
@@ -236,13 +224,14 @@ _LEAST_BYTES = 4096
 _MOST_COPIES = 8
 
 
+@dataclass(slots=True)
 class Stored:
     """Bytes that a thread has written into a store: all, those that were new, and its largest and last state."""
 
-    __slots__ = ("largest", "last", "new", "written")
-
-    def __init__(self) -> None:
-        self.written = self.new = self.largest = self.last = 0
+    written: int = 0
+    new: int = 0
+    largest: int = 0
+    last: int = 0
 
     def add(self, size_bytes: int, *, is_state: bool, is_appended: bool) -> tuple[int, int]:
         """Add a payload; return its new bytes, and the growth of the state. A state holds the results of its steps."""
@@ -266,23 +255,17 @@ class LastRequest(NamedTuple):
 
 
 class ContextUse:
-    """Tokens of a model request, the window of its model, and the tokens of its conversation's latest requests.
-
-    The forecast is made when a span first shows it.
-    """
-
-    __slots__ = ("_shown", "_sizes", "tokens", "window")
+    """Tokens of a model request, the window of its model, and the tokens of its conversation's latest requests."""
 
     def __init__(self, tokens: int, window: int | None, sizes: Sequence[int] = ()) -> None:
         self.tokens = tokens
         self.window = window
         self._sizes = sizes
-        self._shown: dict[str, int] | None = None
+        self._shown: dict[str, int] = {}
 
     def attributes(self) -> dict[str, int]:
-        """Return span attributes of the use of a context window."""
-        found = self._shown
-        if found is None:
+        """Return span attributes of the use of a context window; the forecast is made when a span first shows it."""
+        if not self._shown:
             found = {semconv.CONTEXT_TOKENS: self.tokens}
             if self.window is not None:
                 found[semconv.CONTEXT_WINDOW] = self.window
@@ -290,14 +273,7 @@ class ContextUse:
                 if turns is not None:
                     found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
             self._shown = found
-        return found
-
-
-class Unsettled(Protocol):
-    """A response that is the final answer if its execution ends without a further call."""
-
-    def ended(self, calls: int) -> None:
-        """Conclude from the number of calls at the execution's end."""
+        return self._shown
 
 
 #: Of an execution without entries; `Executions` replaces it before the first one.
@@ -325,7 +301,8 @@ class Totals:
     outcomes: dict[str, tuple[tuple[int, int], ...]] = _EMPTY
     #: By tool and label, the turn since which its calls repeat, and how many do.
     loops: dict[tuple[str, str], tuple[int, int]] = _EMPTY
-    unsettled: Unsettled | None = None
+    #: Concludes from the number of calls at the execution's end if a response was the final answer.
+    unsettled: Callable[[int], None] | None = None
 
     @property
     def used_tokens(self) -> int:
@@ -479,22 +456,19 @@ def state_attributes(state: ExecutionState) -> dict[str, int | float]:
 # Tokens of the model requests of one execution, and their price.
 
 
+@dataclass(slots=True, eq=False)
 class Tokens:
     """Tokens of the responses of one execution, as the providers reported them, and their price in US dollars."""
 
-    __slots__ = ("_unpriced", "_waiting", "cached", "cost", "input", "output", "reasoning", "requests")
-
-    def __init__(self) -> None:
-        self.requests = 0
-        #: None before a request with a price.
-        self.cost: float | None = None
-        self.input = 0
-        self.cached = 0
-        self.output = 0
-        self.reasoning = 0
-        # Lists, because their methods are atomic: another thread reads prices.
-        self._unpriced: list[None] = []
-        self._waiting: list[Callable[[float], None]] = []
+    requests: int = 0
+    #: None before a request with a price.
+    cost: float | None = None
+    input: int = 0
+    cached: int = 0
+    output: int = 0
+    # Lists, because their methods are atomic: another thread reads prices.
+    _unpriced: list[None] = field(default_factory=list)
+    _waiting: list[Callable[[float], None]] = field(default_factory=list)
 
     def add(self, usage: Usage) -> None:
         """Add the tokens of a response, whose price is not known yet."""
@@ -502,7 +476,6 @@ class Tokens:
         self.input += usage.input
         self.cached += usage.cached
         self.output += usage.output
-        self.reasoning += usage.reasoning
         self._unpriced.append(None)
 
     def priced(self, cost: float | None) -> None:

@@ -75,10 +75,24 @@ class Reservation(Protocol):
 class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
-    __slots__ = (
-        *("answered_by", "bytes", "conversation", "execution", "has_failed", "is_inside", "known", "model", "removed"),
-        *("chat", "is_continued", "missed", "parts", "reservation", "run", "shares", "span", "teller", "told", "tools"),
-    )
+    #: The model that its response names.
+    answered_by: str | None = None
+    missed: tuple[str, str, int] | None = None
+    #: The parts of the request until its response or its failure.
+    parts: Sequence[RequestPart] = ()
+    #: Its span and its duration, until its response has ended.
+    chat: Any = None
+    #: The tokens that backpressure has set aside for the request, where it is on.
+    reservation: Reservation | None = None
+    #: True when its provider or the way to it failed.
+    has_failed = False
+    #: The thread, turn and agent for the calls of its response; None without an execution, or once they are known.
+    known: dict[str, Any] | None = None
+    #: The layer that has kept its calls, and how many.
+    teller: int | None = None
+    told = 0
+    #: The tools that it offers.
+    tools: ToolSet | None = None
 
     def __init__(
         self,
@@ -89,42 +103,20 @@ class SentRequest:
         conversation: Conversation | None,
     ) -> None:
         run = execution_context.current_run()
-        #: The parts of the request until its response or its failure.
-        self.parts: Sequence[RequestPart] = ()
         self.is_continued = request.continued
         self.model = request.model
-        #: The model that its response names.
-        self.answered_by: str | None = None
         self.bytes = request_bytes
         self.shares = shares
         self.execution = execution
         self.conversation = conversation
-        self.missed: tuple[str, str, int] | None = None
         if conversation is not None:
             self.missed, conversation.missed = conversation.missed, None
         self.run = None if run is None else run.totals
         self.span = trace.get_current_span()
-        #: Its span and its duration, until its response has ended.
-        self.chat: Any = None
         #: True for a request of an agent inside a tool.
         self.is_inside = running() is not None
-        #: The tokens that backpressure has set aside for the request, where it is on.
-        self.reservation: Reservation | None = None
-        #: True when its provider or the way to it failed.
-        self.has_failed = False
-        #: The thread, turn and agent for the calls of its response; None without an execution, or once they are known.
-        self.known: dict[str, Any] | None = None
-        #: The layer that has kept its calls, and how many.
-        self.teller: int | None = None
-        self.told = 0
-        #: The tools that it offers.
-        self.tools: ToolSet | None = None
         #: Bytes by remedy that it lacks.
         self.removed: Mapping[str, int] = shares.removed
-
-    def savable(self) -> Mapping[str, int]:
-        """Return the bytes by remedy that it would lack if the remedy were on."""
-        return self.shares.savable.by_remedy(settings.current())
 
     def show(self, out: Telemetry) -> None:
         """Show on the span around the request its tools, and what it holds twice."""
@@ -213,12 +205,13 @@ def _missed(
     tokens = max(min(cacheable, usage.input) - usage.cached, 0)
     if not tokens or (rates is not None and rates.written > rates.input and not (usage.cached or usage.written)):
         return {}
+    found: dict[str, float] = {semconv.CONTEXT_MISSED_TOKENS: tokens}
     out.metrics.record(semconv.MISSED_TOKENS, tokens, model, part, how)
-    if rates is None:
-        return {semconv.CONTEXT_MISSED_TOKENS: tokens}
-    cost = tokens * max((rates.written if usage.written else rates.input) - rates.cached, 0.0)
-    out.metrics.record(semconv.MISSED_COST, cost, model, part, how)
-    return {semconv.CONTEXT_MISSED_TOKENS: tokens, semconv.CONTEXT_MISSED_COST: cost}
+    if rates is not None:
+        cost = tokens * max((rates.written if usage.written else rates.input) - rates.cached, 0.0)
+        found[semconv.CONTEXT_MISSED_COST] = cost
+        out.metrics.record(semconv.MISSED_COST, cost, model, part, how)
+    return found
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
@@ -312,11 +305,10 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
     """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
     shares = sent.shares
     total, media = usage.input, usage.media
-    sizes = shares.bytes
-    keys, text_tokens = list(sizes), max(total - media, 0)
-    tokens = portions(text_tokens, list(sizes.values()))
+    keys, text_tokens = list(shares.bytes), max(total - media, 0)
+    tokens = portions(text_tokens, list(shares.bytes.values()))
     if sent.tools is not None:
-        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in sizes else 0, shown)
+        _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in keys else 0, shown)
     if media:
         keys.append((semconv.MEDIA, ""))
         tokens.append(total - text_tokens)
@@ -324,10 +316,13 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
     if rest:  # the request holds nothing that was read as text
         keys.append((semconv.OTHER, ""))
         tokens.append(rest)
-    savable = sent.savable()
-    remedied = _remedied(out, sent, text_tokens, savable, is_on=False) if savable else []
-    if sent.removed:
-        remedied += _remedied(out, sent, text_tokens, sent.removed, is_on=True)
+    # The tokens that each remedy would keep out of the request or does, at the request's own bytes of a token.
+    remedied = [
+        (out.metrics.remedy(strategy, is_on=is_on), round(less * text_tokens / max(sent.bytes, 1)))
+        for is_on, bytes_by_remedy in ((False, shares.savable.by_remedy(settings.current())), (True, sent.removed))
+        for strategy, less in bytes_by_remedy.items()
+        if less
+    ]
     with recording.held:
         if usage.cached:
             out.metrics.series(semconv.CACHED_TOKENS).add(usage.cached)
@@ -335,18 +330,6 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
         for remedy, count in remedied:
             remedy.tokens.add(count)
     return shares, series, keys, tokens, remedied
-
-
-def _remedied(
-    out: Telemetry, sent: SentRequest, tokens: int, less_by_remedy: Mapping[str, int], *, is_on: bool
-) -> list[tuple[RemedySeries, int]]:
-    """Return the tokens that each remedy keeps out of a request or would, at the request's own bytes of a token."""
-    found = []
-    for strategy, less in less_by_remedy.items():
-        if less:
-            count = round(less * tokens / max(sent.bytes, 1))
-            found.append((out.metrics.remedy(strategy, is_on=is_on), count))
-    return found
 
 
 def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, Any]) -> None:
@@ -393,7 +376,7 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
     in_all, cached, written = usage.input, usage.cached, usage.written
     sizes = shares.bytes.values()
     others = tokens[len(sizes) :]
-    of_others = sum(others) if others else 0
+    of_others = sum(others)
     whole, of_text = sum(sizes), in_all - of_others
     if not (whole and of_text > 0):
         return [total * count / in_all for count in tokens]

@@ -97,7 +97,7 @@ def end(out: Telemetry, execution_id: str, *, has_failed: bool = False, exemplar
     finished = executions.finish(execution_id)
     if finished is not None:
         if finished.unsettled is not None and not has_failed:
-            finished.unsettled.ended(finished.tool_calls)
+            finished.unsettled(finished.tool_calls)
         fragments.count_lost(out, finished)
         fragments.count_ignored(out, finished)
         out.metrics.execution(finished.tool_calls, finished.result_bytes, finished.payload_bytes)

@@ -252,7 +252,11 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
                 span = _beside(out, span.span, step, weighed, refused=refused)
                 if span is not None:
                     span.write(weighed.attributes(), None, None)
-            payload_analysis.look_into(weighed.carried, _Explanation(out, step, weighed, execution, span, is_first))
+            receiver = _Receiver(out, step, weighed, execution, span, is_first)
+            held = None if execution is None else _held(execution)
+            payload_analysis.look_into(
+                weighed.carried, payload_analysis.Explanation(receiver.tool_of, held, receiver.found)
+            )
             return
     if span is not None:
         span.end()
@@ -300,7 +304,7 @@ def _deliveries(calls: Mapping[str, SeenCall]) -> dict[str, Delivery]:
 
 
 @dataclass
-class _Explanation:
+class _Receiver:
     """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
 
     _out: Telemetry
@@ -311,7 +315,6 @@ class _Explanation:
     _is_first: bool
 
     def __post_init__(self) -> None:
-        self._held = None if self._execution is None else _held(self._execution)
         self._calls = {} if self._execution is None else dict(self._execution.call_ids)
         self._ended_ns = time.time_ns()
 
@@ -319,10 +322,6 @@ class _Explanation:
         """Return the tool that this execution called under this id, else None."""
         known = self._calls.get(short(call_id))
         return known.tool if known else None
-
-    def held(self) -> Held | None:
-        """Return what the model requests of the execution held; None where that is unknown."""
-        return self._held
 
     def found(self, breakdown: Breakdown | None) -> None:
         """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
@@ -333,12 +332,10 @@ class _Explanation:
                 breakdown = replace(breakdown, unread=None)
             if self._is_first:
                 self._out.metrics.analysed(
-                    breakdown.paths,
-                    breakdown.tools,
-                    breakdown.unattributed_bytes,
-                    breakdown.duplicate_bytes,
+                    breakdown.paths, breakdown.tools, breakdown.unattributed_bytes, breakdown.duplicate_bytes
                 )
-            if unread is not None and not self._is_open():
+            is_open = self._execution is not None and self._execution.is_unread_open
+            if unread is not None and not is_open:
                 for path, path_bytes in unread.paths.items():
                     self._out.metrics.record(semconv.PAYLOAD_UNREAD, path_bytes, path)
             if self._span is not None and self._span.span.is_recording():
@@ -347,9 +344,6 @@ class _Explanation:
                     self._forecast(self._span.span, breakdown.total_bytes - unread.pending, sum(unread.paths.values()))
         if self._span is not None:
             self._span.end(self._ended_ns)
-
-    def _is_open(self) -> bool:
-        return self._execution is not None and self._execution.is_unread_open
 
     def _unread(self, breakdown: Breakdown) -> UnreadBytes | None:
         """Return the unread bytes of a payload; None where a request may hold the whole of it yet."""

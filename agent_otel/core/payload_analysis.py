@@ -10,7 +10,7 @@ from __future__ import annotations
 import atexit
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
@@ -19,7 +19,7 @@ from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from agent_otel.core.execution_state import SeenCall
     from agent_otel.core.payload_cap import EffectiveCap
@@ -34,17 +34,13 @@ _EXIT_SECONDS = 1.0
 _NEAR = 100  # a level above all doublings
 
 
-class Explanation(Protocol):
-    """A receiver of the breakdown."""
+class Explanation(NamedTuple):
+    """What an analysis knows of an execution: the tool of a call id, and what its model requests held."""
 
-    def tool_of(self, call_id: str) -> str | None:
-        """Return the tool that was called under this id."""
-
-    def held(self) -> Held | None:
-        """Return what the model requests of the execution held; None where that is unknown."""
-
-    def found(self, breakdown: Breakdown | None) -> None:
-        """Receive the breakdown; called exactly once, with None when there is none."""
+    tool_of: Callable[[str], str | None]
+    held: Held | None
+    #: Receives the breakdown, exactly once; None when there is none.
+    found: Callable[[Breakdown | None], None]
 
 
 def level(payload_bytes: int, cap: EffectiveCap | None, warn_ratio: float) -> int:
@@ -65,7 +61,7 @@ def look_into(carried: Payload, explanation: Explanation) -> None:
     found = None
     try:
         if carried.value is not None:
-            found = breakdown_object(carried.value, explanation.tool_of, is_tool, explanation.held())
+            found = breakdown_object(carried.value, explanation.tool_of, is_tool, explanation.held)
     finally:
         explanation.found(found)
 
@@ -122,7 +118,12 @@ class _Analyst:
         with self._ready:
             dropped, self._slot = self._slot, (data, explanation)
             if self._thread is None:
-                self._start()
+                self._thread = threading.Thread(target=self._work, name="agent_otel-analysis", daemon=True)
+                self._thread.start()
+                if not self._registered:
+                    self._registered = True
+                    # atexit runs this before the providers' shutdown, because they were registered earlier.
+                    atexit.register(self.drain)
             self._ready.notify_all()
         if dropped is not None:
             dropped[1].found(None)
@@ -135,20 +136,15 @@ class _Analyst:
         if left is not None:
             left[1].found(None)
 
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._work, name="agent_otel-analysis", daemon=True)
-        self._thread.start()
-        if not self._registered:
-            self._registered = True
-            # atexit runs this before the providers' shutdown, because they were registered earlier.
-            atexit.register(self.drain)
-
     def _work(self) -> None:
         while True:
             with self._ready:
                 self._ready.wait_for(lambda: self._slot is not None)
                 slot, self._slot, self._busy = self._slot, None, True
-            took = _analyse(slot)
+            started = time.perf_counter()
+            if slot is not None:
+                _analyse(*slot)
+            took = time.perf_counter() - started
             del slot
             with self._ready:
                 self._busy = False
@@ -156,18 +152,13 @@ class _Analyst:
             time.sleep(took / _SHARE)
 
 
-def _analyse(slot: tuple[Any, Explanation] | None) -> float:
-    """Analyse one payload; return the seconds that it took."""
-    if slot is None:
-        return 0.0
-    started = time.perf_counter()
-    data, explanation = slot
+def _analyse(data: Any, explanation: Explanation) -> None:
+    """Analyse one payload."""
     found = None
     with errors.reported("analysis.text"):
-        found = breakdown_text(data, explanation.tool_of, is_tool, explanation.held())
+        found = breakdown_text(data, explanation.tool_of, is_tool, explanation.held)
     with errors.reported("analysis.found"):
         explanation.found(found)
-    return time.perf_counter() - started
 
 
 _analyst = _Analyst()

@@ -138,7 +138,7 @@ class RunVisit:
         totals, agent = run.totals, run.agent or ""
         out = self._out.of((agent, run.workflow or agent))  # the agent may be known by now
         if totals.unsettled is not None and error_type is None and not self._is_paused:
-            totals.unsettled.ended(totals.tool_calls)
+            totals.unsettled(totals.tool_calls)
         state = executions.known(run.key)
         if state is not None:
             fragments.count_lost(out, state)
