@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
-from agent_otel._internal.object_kinds import fields, listed, text
+from agent_otel._internal.object_kinds import fields, is_named, listed, text
 from agent_otel.core.request_parts import OF_CALLS
 from agent_otel.measure.size import size
 
@@ -58,6 +58,7 @@ _REASONS_BY_CODE: Final = {
     **dict.fromkeys(("string_above_max_length", "string_too_long"), semconv.STRING_TOO_LONG),
 }
 _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
+_UNSENT: Final = "ParamValidationError"  # botocore's, of a request that no provider has seen
 #: Codes of bad requests about the account, not about the request.
 _NOT_ITS_FAULT: Final = r"throttl|quota|expired|credential|access|auth|billing|rate_?limit"
 #: Words about a fault that is not in the messages.
@@ -129,7 +130,8 @@ def refusal(error: Any) -> Refusal | None:
             return Refusal(_REASONS_BY_CODE[code], found.text)
     statuses = (found.statuses.get(name) for name in _STATUSES)
     status = next((one for one in statuses if one is not None and one != _STREAMED), None)
-    if status is not None and not 400 <= status < 500:  # noqa: PLR2004 - errors of the client
+    is_elsewhere = status is not None and not 400 <= status < 500  # noqa: PLR2004 - errors of the client
+    if is_elsewhere or is_named(error, _UNSENT):
         return None
     for reason, words in _WORDS.items():
         if any(re.search(each, found.text, re.IGNORECASE | re.DOTALL) for each in words):

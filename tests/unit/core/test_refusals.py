@@ -23,6 +23,10 @@ class ContextWindowExceededError(_Error):
     """The error of LiteLLM."""
 
 
+class ParamValidationError(_Error):
+    """The error of botocore, about a request that it does not send."""
+
+
 class _Response:
     """A response of an HTTP client."""
 
@@ -208,6 +212,9 @@ def test_an_error_that_says_nothing_about_the_request_is_none() -> None:
         _status(502, "<html><title>502 Bad Gateway</title></html>"),
         ValueError("no such page"),
         ConnectionError("Connection reset by peer"),
+        ParamValidationError(
+            "Invalid length for toolResult.toolUseId\nMissing required parameter in toolResult.content"
+        ),
     ):
         assert refusal(error) is None, error
 
