@@ -116,7 +116,10 @@ class SeenCall:
 
 
 class Lacking(NamedTuple):
-    """A request without a result that it is owed; ``has_call`` is true when it has messages of the model."""
+    """A request without a result that it is owed; ``has_call`` is true when it has messages of the model.
+
+    So it is for a request of a loop that begins otherwise than the loop's first one.
+    """
 
     call: SeenCall
     has_call: bool

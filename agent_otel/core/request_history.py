@@ -17,7 +17,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.object_kinds import is_text, listed, text
-from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core import execution_context, fragments, threads, tool_names
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import (
@@ -271,7 +271,7 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
     owner = hash((offered, agent))
     undelivered: list[SeenCall] = []
     if execution.results:
-        has_call = any(one.part.part in _ANSWERED for one in sized)
+        has_call = any(one.part.part in _ANSWERED for one in sized) or threads.is_astray()
         undelivered, requests = fragments.lacking(execution, owner, has_call=has_call)
     if offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
         definitions = [one.part.value for one in of_kind(sized, semconv.TOOLS)] if request.must_call else ()

@@ -21,9 +21,10 @@ from agent_otel._internal import fork
 from agent_otel.core.execution_context import Run, loop, loop_here
 from agent_otel.core.execution_state import Stage
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.request_parts import HEADS, OF_CALLS, sketch
+from agent_otel.core.request_parts import HEADS, OF_CALLS, OF_THE_MODEL, first_text, sketch, texts
 from agent_otel.core.switches import added_messages
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
+from agent_otel.measure.prints import hashes_in, prints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,16 +38,26 @@ if TYPE_CHECKING:
 _MOST_OPEN = 8_192
 _MOST_THREADS = 10_000
 _MOST_ALIKE = 8  # threads with the same first message
+_MOST_TEXTS = 8  # of a thread's first request
+_OF_THE_PROGRAM = (semconv.SYSTEM, semconv.USER)
 
 
 class Thread:
-    """A thread: its id, its run, and the messages of its last request by number and by the prints of both ends."""
+    """A thread: its id, its run, and the messages of its last request by number and by the prints of both ends.
 
-    __slots__ = ("__weakref__", "count", "first", "id", "last", "run", "whole")
+    ``texts`` are passages of what the program says first, by part. ``is_astray`` is true when the last request begins
+    otherwise.
+    """
 
-    def __init__(self, first: int) -> None:
+    __slots__ = ("__weakref__", "count", "first", "id", "is_astray", "last", "run", "texts", "whole")
+
+    def __init__(self, parts: Sequence[RequestPart], first: int) -> None:
         self.id = secrets.token_hex(16)
         self.first = first
+        begin = itertools.takewhile(lambda part: part.part not in OF_THE_MODEL, parts)
+        said = itertools.islice((part for part in begin if part.part in _OF_THE_PROGRAM), _MOST_TEXTS)
+        self.texts = {sketch(part): prints(first_text(part.value)) for part in said}
+        self.is_astray = False
         self.last = 0
         self.whole = 0
         self.count = 0
@@ -61,6 +72,19 @@ class Thread:
         if not self.count:  # a remedy has entered it, and this is its first request
             return True
         return self.count < len(messages) and sketch(messages[self.count - 1]) in {self.last, self.whole}
+
+    def is_begun_by(self, parts: Sequence[RequestPart]) -> bool:
+        """Return true when a request may be this thread's first one again, without its history.
+
+        A first request of another thread has no passage of this one's, but for a whole part that programs share.
+        """
+        if any(part.part in OF_THE_MODEL or part.part == semconv.TOOL_RESULTS for part in parts):
+            return True
+        said = {sketch(part): part for part in parts if part.part in _OF_THE_PROGRAM}
+        shared = {key for key, part in said.items() if part.part == semconv.SYSTEM and key in self.texts}
+        known = [each.hashes for key, each in self.texts.items() if each is not None and key not in shared]
+        new = [text for key, part in said.items() if key not in shared for text in texts(part.value)]
+        return not known or not new or not hashes_in(new).isdisjoint(itertools.chain(*known))
 
     def take(self, new: Sequence[RequestPart], count: int) -> None:
         """Keep a request of so many messages by its new ones. A message of the user after an answer begins a run."""
@@ -97,10 +121,12 @@ class Threads:
             loop.set(None)
             return None
         with self.lock:
-            thread = self._find(messages, execution_id)
+            thread = self._find(parts, messages, execution_id)
             # A request without tools beside a loop may be one for a title.
             is_beside = thread is None and loop.get() is not None and all(part.part != semconv.TOOLS for part in parts)
-            thread = self._add(Thread(sketch(messages[0]))) if thread is None else thread
+            first = sketch(messages[0])
+            thread = self._add(Thread(parts, first)) if thread is None else thread
+            thread.is_astray = thread.first != first
             self._threads.move_to_end(thread.id)
             if not added_messages.get():  # the program's next request has none of them
                 thread.take(messages[thread.count :] or messages[-1:], len(messages))
@@ -117,7 +143,7 @@ class Threads:
         if (execution_id is not None and execution_id not in self._threads) or not messages:
             return execution_id
         with self.lock:
-            thread = self._find(messages, execution_id) or self._add(Thread(sketch(messages[0])))
+            thread = self._find(parts, messages, execution_id) or self._add(Thread(parts, sketch(messages[0])))
             thread.whole = sketch(messages[-1])
         loop.set(thread.run)
         return thread.id
@@ -131,11 +157,13 @@ class Threads:
                 thread.take(new, thread.count + len(new))
         loop.set(None if thread is None else thread.run)
 
-    def _find(self, messages: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
+    def _find(
+        self, parts: Sequence[RequestPart], messages: Sequence[RequestPart], execution_id: str | None
+    ) -> Thread | None:
         """Return the thread that a request continues; the ids of its new results are of this execution.
 
         The thread of the context comes first. While it has a result to deliver, it also gets a request that has lost
-        its history.
+        its history, but no first request of another conversation.
         """
         first = sketch(messages[0])
         by_id = None if execution_id is None else self._threads.get(execution_id)
@@ -145,7 +173,8 @@ class Threads:
         if here is not None and by_id is None:
             state = executions.known(here.id)
             is_owed = state is not None and any(call.delivered < 0 for call in state.results or ())
-            if is_owed or (here.first == first and here.is_continued_by(messages)):
+            is_here = here.first == first
+            if (is_owed and (is_here or here.is_begun_by(parts))) or (is_here and here.is_continued_by(messages)):
                 return here
         alike = [each for each in reversed(self._by_first.get(first, ())) if each.is_continued_by(messages)]
         if by_id is not None:
@@ -167,6 +196,13 @@ class Threads:
             if left:
                 self._by_first[oldest.first] = left
         return thread
+
+
+def is_astray() -> bool:
+    """Return true when the last request of the loop in this context begins otherwise than its first one."""
+    run = loop.get()
+    thread = None if run is None else run.visit()
+    return isinstance(thread, Thread) and thread.is_astray
 
 
 def parent_of(run: Run | None, current: Span) -> Span:

@@ -202,3 +202,29 @@ def test_the_message_of_a_command_is_the_result(environment: Callable[[str], Env
     assert (span["tool.result.bytes"], span["tool.result.truncated"]) == (12, False)
     # {"documents":"aaa..."}: 16 bytes around the text.
     assert span["tool.result.structured_bytes"] == 100_016
+
+
+@pytest.mark.parametrize("system", [[], [{"role": "system", "content": "You are kind and know our lamps."}]])
+@pytest.mark.parametrize(
+    ("questions", "runs_told"),
+    [
+        (("Which lamp sells best?", "Who bought this table?"), [(n, n, turn) for turn in (1, 2, 3) for n in (0, 1)]),
+        (("Read page one of it.", "Read page two of it."), None),  # may be one conversation that begins anew
+    ],
+)
+def test_conversations_in_lock_step_lose_nothing(
+    told: Callable[..., Json], system: list[Json], questions: tuple[str, str], runs_told: object
+) -> None:
+    report = told(
+        f"""
+histories = [[*{system!r}, {{"role": "user", "content": each}}] for each in {questions!r}]
+for number in range(4):
+    for history in histories:
+        for call in ask(history, "call" if number < 3 else "say"):
+            text = search(**json.loads(call.function.arguments))
+            history.append({{"role": "tool", "tool_call_id": call.id, "content": text}})
+"""
+    )
+    assert counted(report, "model.history.lost") == {}
+    assert counted(report, "answers.incomplete") == {}
+    assert runs_told is None or runs(report) == runs_told
