@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 from agent_otel.core import tool_names
-from agent_otel.core.types import Invocation
+from agent_otel.core.types import Exchange, Invocation, ModelReader
 from agent_otel.messages.fields import without
 
 if TYPE_CHECKING:
@@ -75,11 +75,18 @@ def _name(tool: Mapping[str, Any]) -> str | None:
 
 
 class BodyArgument(NamedTuple):
-    """The argument that has the body, as a dictionary that the SDK makes for a request; ``model`` is a key of it."""
+    """The argument that has the body, as a dictionary that the SDK makes for a request: its keys are given."""
 
     place: int
     name: str
     model: str
+    messages: str = "messages"
+
+    def rewrite(self, invocation: Invocation, view: Callable[..., Any]) -> None:
+        """Put a view in the place of the messages."""
+        body = invocation.arg(self.place, self.name)
+        if is_dict(body) and type(fields(body).get(self.messages)) is list:
+            body[self.messages] = view(body[self.messages])
 
     def put(self, invocation: Invocation, body: dict[str, Any]) -> None:
         """Replace the body."""
@@ -116,7 +123,8 @@ class ChatFunction(NamedTuple):
     def tools(self, invocation: Invocation) -> dict[str, Any]:
         """Return the arguments that concern tools."""
         given = invocation.kwargs
-        named = {name: given[name] for name in ("tools", "tool_choice", "n") if given.get(name) is not None}
+        names = ("tools", "functions", "tool_choice", "n")
+        named = {name: given[name] for name in names if given.get(name) is not None}
         return {**named, "tools": list(map(self.plain, listed(named["tools"])))} if "tools" in named else named
 
     def rewrite(self, invocation: Invocation, view: Callable[..., Any]) -> None:
@@ -140,11 +148,19 @@ class ChatFunction(NamedTuple):
 
     def put(self, invocation: Invocation, body: dict[str, Any]) -> None:
         """Replace the messages and the tools."""
-        invocation.args = ()
+        invocation.args = invocation.args[: self.place]
         invocation.kwargs = {**invocation.kwargs, **body}
 
     def apart(self, invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
         """Return a call with other messages and without tools."""
         own = without(invocation.kwargs, *OF_ANSWERS)
-        named = {"model": model} if model else {}
-        return Invocation(invocation.instance, (), {**own, "messages": body["messages"], **named})
+        args, named = ((), {"model": model}) if model else (invocation.args[: self.place], {})
+        return Invocation(invocation.instance, args, {**own, "messages": body["messages"], **named})
+
+    def exchange(self, plain: Callable[[Any], Any], *stream: Any, **others: Any) -> Exchange:
+        """Return the exchange of the function."""
+        return Exchange(self.body, self.put, plain, *stream, **{"apart": self.apart, **others})
+
+    def reader(self, *reads: Any, **others: Any) -> ModelReader:
+        """Return the reader of the function."""
+        return ModelReader(*reads, **{"rewrite": self.rewrite, "answer_only": self.answer_only, **others})

@@ -11,11 +11,12 @@ from agent_otel._internal.errors import suppressed
 from agent_otel._internal.failures import cause_of, is_raised_within
 from agent_otel._internal.object_kinds import fields, is_named, text
 from agent_otel.core import handler
-from agent_otel.core.types import NOT_HERE, AgentRun, Invocation, Replacement, ToolCall
+from agent_otel.core.types import NOT_HERE, AgentRun, Invocation, Replacement, RequestPart, ToolCall
+from agent_otel.integrations.hooks import Hook
 
 if TYPE_CHECKING:
     from collections import OrderedDict
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from contextvars import ContextVar
 
 
@@ -116,6 +117,16 @@ def for_agents(replace: Callable[[Any, Replacement, Invocation], Any]) -> Callab
         return replace(value, replacement, invocation) if handler.is_made_by_an_agent() else NOT_HERE
 
     return replace_for_agents
+
+
+def delivering(read: Callable[[Invocation], Iterable[RequestPart]]) -> Hook:
+    """Return the hook of a function that sends results, which no request repeats; ``read`` returns them."""
+
+    def report(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+        for part in read(invocation) if error is None else ():
+            handler.result_delivered(part, read.__module__)
+
+    return Hook(after=report)
 
 
 def nothing(*_: Any) -> None:

@@ -18,6 +18,7 @@ import wrapt
 
 from agent_otel._internal import collected, errors
 from agent_otel._internal.errors import finishing
+from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
@@ -920,3 +921,23 @@ class OtherItems(_Stream):
     async def aclose(self) -> None:
         """Close the generator, which closes the stream."""
         await self._self_items.aclose()
+
+
+def streams(*classes: str, generator: str = "") -> tuple[Callable[[Any], Any], Callable[[Any, Any], Any]]:
+    """Return the functions that return a stream of these classes, or None, and that put a visit around its steps.
+
+    ``generator`` is the attribute that has its items, empty where it is its own iterator.
+    """
+
+    def stream_of(response: Any) -> Any:
+        return response if is_named(response, *classes) else None
+
+    def watch(response: Any, visit: ResponseVisit) -> Any:
+        if stream_of(response) is None:
+            return response
+        if not generator:
+            return MeasuredStream(response, visit)
+        setattr(response, generator, watched(getattr(response, generator), visit))
+        return response
+
+    return stream_of, watch

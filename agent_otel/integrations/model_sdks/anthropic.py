@@ -18,7 +18,6 @@ from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import (
     NOT_HERE,
     Invocation,
-    ModelReader,
     ModelRequest,
     Replacement,
     RequestPart,
@@ -28,28 +27,16 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.final_request import is_forced, joined, tool_fields
 from agent_otel.integrations.hooks import Family, Hook, Within
-from agent_otel.integrations.model_sdks.stainless import (
-    asks,
-    base_client,
-    body_of,
-    delay,
-    ends,
-    exchange_of,
-    is_replayable,
-    put_body,
-    refused,
-    set_values,
-    usage,
-    watch,
-)
-from agent_otel.integrations.readers import call_at, inject_into, raises_within
+from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.stainless import base_client, body_of, delay, put_body, refused
+from agent_otel.integrations.readers import call_at, delivering, inject_into, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.messages.anthropic import head, is_cached, parts, result_block
 from agent_otel.messages.fields import RESULT_ID, is_kept
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 
 __all__ = ["ENTRY", "delay", "messages", "refused", "request", "result_of"]
@@ -101,7 +88,7 @@ ENTRY = Integration(
 
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body = options.json_data if options.extra_json is None else body_of(options)
+    body = body_of(options)
     if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
         return None
     body = fields(body)
@@ -146,18 +133,12 @@ def _passes(item: Any) -> bool:
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
-    is_sent_again = _request(invocation) is not None and is_replayable(options, invocation)
+    is_sent_again = _request(invocation) is not None and stainless.is_replayable(options, invocation)
     return ("anthropic", dict(body_of(options))) if is_sent_again else None
 
 
-exchange = exchange_of(_body, set_values)
-request = ModelReader(
-    *(_request, usage, asks, watch, ends),
-    rewrite=_rewrite,
-    answer_only=_answer_only,
-    exchange=exchange,
-    passes=_passes,
-    opens_with_usage=True,
+request = stainless.reader(
+    _request, _body, rewrite=_rewrite, answer_only=_answer_only, passes=_passes, opens_with_usage=True
 )
 
 # The tool runner of Anthropic's SDK, whose function for one tool call has had two forms. Since 1.12 at the latest
@@ -298,12 +279,12 @@ def _session_replace(_: Any, replacement: Replacement, invocation: Invocation) -
     return made, content
 
 
-def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    """Report the results among the events of a request that the provider has taken."""
-    for event in map(fields, [] if error is not None else listed(invocation.kwargs.get("events"))):
+def _results(invocation: Invocation) -> Iterator[RequestPart]:
+    """Yield the results among the events of a request."""
+    for event in map(fields, listed(invocation.kwargs.get("events"))):
         call_id = text(event.get(f"custom_{RESULT_ID}")) or text(event.get(RESULT_ID))
         if (text(event.get("type")) or "").endswith("tool_result") and call_id is not None:
-            handler.result_delivered(RequestPart(TOOL_RESULTS, event.get("content"), call_id), __name__)
+            yield RequestPart(TOOL_RESULTS, event.get("content"), call_id)
 
 
 session_tool = ToolReader(
@@ -313,4 +294,4 @@ session_tool = ToolReader(
     inject=inject_into(2, "input_"),
 )
 failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), session_tool))
-sent = Hook(after=_sent)
+sent = delivering(_results)

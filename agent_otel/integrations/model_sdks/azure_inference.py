@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed
 from agent_otel.core.backpressure import attempt_refused, backpressure
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.integrations.final_request import ChatFunction
-from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks import openai, stainless
 from agent_otel.integrations.registry.entries import Candidate, Integration
-from agent_otel.integrations.wrap import MeasuredStream, OtherItems
+from agent_otel.integrations.wrap import OtherItems, streams
+
+if TYPE_CHECKING:
+    from agent_otel.core.types import Invocation, ModelRequest
 
 ENTRY = Integration(
     "azure-ai-inference",
@@ -78,7 +80,8 @@ def _of_plain(read: Any) -> Any:
     return lambda value: read(_plain(value))
 
 
-_usage, _asks, _ends = map(_of_plain, (openai.usage, openai.asks, openai.ends))
+_usage, _asks, _ends = map(_of_plain, (stainless.usage, stainless.asks, stainless.ends))
+_stream, _watch = streams("BaseStreamingChatCompletions", "MeasuredStream")
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -87,16 +90,5 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return None if adds else _CHAT.body(invocation)
 
 
-def _stream(response: Any) -> Any:
-    return response if is_named(response, "BaseStreamingChatCompletions", "MeasuredStream") else None
-
-
-def _watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put a visit around the steps of a stream, which is its own iterator."""
-    return MeasuredStream(response, visit) if _stream(response) is not None else response
-
-
-exchange = Exchange(_body, _CHAT.put, _plain, _stream, replaced=OtherItems, apart=_CHAT.apart)
-request = ModelReader(
-    _request, _usage, _asks, _watch, _ends, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange
-)
+exchange = _CHAT.exchange(_plain, _stream, replaced=OtherItems)._replace(body=_body)
+request = _CHAT.reader(_request, _usage, _asks, _watch, _ends, exchange=exchange)

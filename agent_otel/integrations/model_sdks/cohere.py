@@ -9,8 +9,8 @@ from __future__ import annotations
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.object_kinds import attributes, fields, is_named, is_text, listed, reworded, text
-from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
+from agent_otel._internal.object_kinds import attributes, fields, is_text, listed, reworded, text
+from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.final_request import ChatFunction, is_forced
@@ -18,6 +18,7 @@ from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import watched
+from agent_otel.messages.fields import without
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -50,9 +51,8 @@ def _request(invocation: Invocation) -> ModelRequest:
 
 
 def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
-    tools = [plain_model(tool) if is_named(tool, "BaseModel") else tool for tool in listed(body.get("tools"))]
-    if tools:
-        yield RequestPart(TOOLS, tools)
+    if listed(body.get("tools")):
+        yield RequestPart(TOOLS, list(map(plain_model, listed(body["tools"]))))
     if listed(body.get("documents")):
         yield RequestPart(USER, listed(body["documents"]))
     for message in listed(body.get("messages")):
@@ -110,7 +110,7 @@ def _item(value: Any) -> Mapping[str, Any]:
 
 def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
     made = _CHAT.apart(invocation, body, model)
-    made.kwargs = {name: value for name, value in made.kwargs.items() if name not in _OF_TOOLS}
+    made.kwargs = without(made.kwargs, *_OF_TOOLS)
     return made
 
 
@@ -134,13 +134,12 @@ async def _watch_async(stream: Any, visit: ResponseVisit) -> AsyncIterator[Any]:
         yield response
 
 
-exchange = Exchange(_CHAT.body, _CHAT.put, lambda response: plain_model(fields(response).get("_data")), apart=_apart)
-no_exchange = Exchange(lambda _: None, _CHAT.put, reword=_reword)
-request = ModelReader(_request, _usage, _asks, rewrite=_CHAT.rewrite, answer_only=_CHAT.answer_only, exchange=exchange)
+exchange = _CHAT.exchange(lambda response: plain_model(fields(response).get("_data")), apart=_apart)
+request = _CHAT.reader(_request, _usage, _asks, exchange=exchange)
 streamed = request._replace(
     watch=_watch,
     ends=lambda event: text(fields(event).get("type")) == "message-end",
-    exchange=no_exchange,
+    exchange=Exchange(lambda _: None, _CHAT.put, reword=_reword),
     passes=lambda event: text(attributes(event).get("type")) == "content-delta",  # a piece of the answer's text
 )
 astreamed = streamed._replace(watch=_watch_async)

@@ -8,23 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields
-from agent_otel.core.types import Invocation, ModelReader
-from agent_otel.integrations.model_sdks import anthropic, openai
-from agent_otel.integrations.model_sdks.stainless import (
-    asks,
-    base_client,
-    body_of,
-    delay,
-    ends,
-    refused,
-    reword_body,
-    usage,
-    watch,
-)
+from agent_otel.integrations.model_sdks import anthropic, openai, stainless
+from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused
 from agent_otel.integrations.registry.entries import Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from agent_otel.core.types import Invocation
 
 __all__ = ["ENTRY", "delay", "refused", "request"]
 
@@ -46,25 +37,19 @@ def _of(invocation: Invocation) -> Any:
 
 def _is_text(invocation: Invocation) -> bool:
     """Return True for streamed messages: the SDK returns the text of the stream, in which no call can be answered."""
-    is_streamed = fields(body_of(invocation.arg(1, "options"))).get("stream") is True
+    is_streamed = fields(stainless.body_of(invocation.arg(1, "options"))).get("stream") is True
     return is_streamed and _of(invocation) is anthropic.request
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    if _is_text(invocation):
-        reword_body(invocation, reword)
-    elif anthropic.exchange.reword is not None:
-        anthropic.exchange.reword(invocation, reword)
+    change = stainless.reword_body if _is_text(invocation) else stainless.reword_unread
+    change(invocation, reword)
 
 
-exchange = anthropic.exchange._replace(
-    body=lambda invocation: None if _is_text(invocation) else _of(invocation).exchange.body(invocation),
-    reword=_reword,
-)
-request = ModelReader(
+request = stainless.reader(
     lambda invocation: _of(invocation).request(invocation),
-    *(usage, asks, watch, ends),
+    lambda invocation: None if _is_text(invocation) else _of(invocation).exchange.body(invocation),
+    reword=_reword,
     rewrite=lambda invocation, view: _of(invocation).rewrite(invocation, view),
     answer_only=lambda invocation, note: _of(invocation).answer_only(invocation, note),
-    exchange=exchange,
 )

@@ -23,7 +23,6 @@ from agent_otel._internal.object_kinds import (
     sole,
     text,
 )
-from agent_otel.core import handler
 from agent_otel.core.backpressure import attempt_refused, retry_delay
 from agent_otel.core.types import (
     AskedCall,
@@ -33,7 +32,6 @@ from agent_otel.core.types import (
     ModelRequest,
     Replacement,
     RequestPart,
-    ResponseVisit,
     ToolCall,
     ToolReader,
     ToolResult,
@@ -41,17 +39,17 @@ from agent_otel.core.types import (
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import BodyArgument
-from agent_otel.integrations.hooks import Hook, Revising
-from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
-from agent_otel.integrations.readers import cause_behind, inject_into
+from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.model_sdks.stainless import plain_model
+from agent_otel.integrations.readers import cause_behind, delivering, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.integrations.wrap import steps_of, watched
+from agent_otel.integrations.wrap import steps_of, streams, watched
 from agent_otel.messages.fields import is_kept
 from agent_otel.messages.gemini import parts, result_part
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 INTERACTIONS = Site(
@@ -125,13 +123,6 @@ def _usage(response: Any) -> Usage | None:
     return read_usage(_DECODER.raw_decode(body, found.end())[0]) if found else None
 
 
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    body = invocation.arg(2, "request_dict")
-    # The SDK made this dictionary for this request only, so it is changed in place.
-    if is_dict(body) and type(fields(body).get("contents")) is list:
-        body["contents"] = view(body["contents"])
-
-
 def _answer_only(invocation: Invocation, note: str) -> None:
     body: Any = invocation.arg(2, "request_dict")
     if _cache(invocation) is not None:  # a request cannot change the system instruction and the tools of the cache
@@ -148,14 +139,10 @@ def _asks(response: Any) -> Sequence[AskedCall] | None:
     """Return the calls that a response, or a part of a stream, asks for; unparsed text is parsed where it has some."""
     known = fields(response)
     body = known.get("body")
+    if type(body) is str and _CALL.search(body) is None:
+        return [] if '"candidates"' in body else None
     if type(body) is str:
-        known = (
-            fields(attempt(json.loads, body))
-            if _CALL.search(body)
-            else {"candidates": ()}
-            if '"candidates"' in body
-            else {}
-        )
+        known = fields(attempt(json.loads, body))
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
@@ -203,19 +190,20 @@ def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 retries = Revising(_retries)
-_BODY = BodyArgument(2, "request_dict", "")
+_BODY = BodyArgument(2, "request_dict", "", "contents")
 exchange = Exchange(_body, _BODY.put, _plain, steps_of, apart=_apart)
-request = ModelReader(_request, _usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange)
+request = ModelReader(
+    _request, _usage, _asks, watched, rewrite=_BODY.rewrite, answer_only=_answer_only, exchange=exchange
+)
 
 
-def _responded(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    """Report the results that a session of Gemini Live has sent."""
+def _results(invocation: Invocation) -> Iterator[RequestPart]:
+    """Yield the results that a session of Gemini Live sends."""
     sent = invocation.kwargs.get("function_responses")
-    for answer in (listed(sent) or [sent]) if error is None else ():
-        handler.result_delivered(result_part(fields(answer)), __name__)
+    return map(result_part, map(fields, listed(sent) or [sent]))
 
 
-responded = Hook(after=_responded)
+responded = delivering(_results)
 
 _OF_THE_SDK = "FunctionInvocationError"
 
@@ -259,7 +247,7 @@ def _interaction_request(invocation: Invocation) -> ModelRequest:
 def _interaction_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
     tools, instruction, said = (body.get(name) for name in ("tools", "system_instruction", "input"))
     if listed(tools):
-        yield RequestPart(TOOLS, plain_tools(listed(tools)))
+        yield RequestPart(TOOLS, list(map(plain_model, listed(tools))))
     if is_text(instruction):
         yield RequestPart(SYSTEM, instruction)
     if is_text(said):
@@ -284,8 +272,7 @@ def _step(each: Any) -> Iterator[RequestPart]:
     elif step:
         is_model = kind in {"model_output", "thought"} or text(step.get("role")) == "model"
         content = step.get("content")
-        whole = plain_model(each) if is_named(each, "BaseModel") else each
-        said = content if is_text(content) else listed(content) or [whole]
+        said = content if is_text(content) else listed(content) or [plain_model(each)]
         yield RequestPart(ASSISTANT if is_model else USER, said)
 
 
@@ -304,12 +291,9 @@ def _interaction_asks(response: Any) -> Sequence[AskedCall] | None:
     return [_asked(step, "arguments")] if text(step.get("type")) == "function_call" else None
 
 
-def _watch(response: Any, visit: ResponseVisit) -> Any:
-    if is_named(response, "Stream", "AsyncStream"):
-        response.generator = watched(response.generator, visit)
-    return response
-
-
 interaction = ModelReader(
-    _interaction_request, lambda response: read_usage(_interaction(response).get("usage")), _interaction_asks, _watch
+    _interaction_request,
+    lambda response: read_usage(_interaction(response).get("usage")),
+    _interaction_asks,
+    streams("Stream", "AsyncStream", generator="generator")[1],
 )

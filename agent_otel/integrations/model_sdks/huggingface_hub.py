@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 
 from agent_otel._internal.object_kinds import given, text
-from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.core.types import Invocation, ModelRequest
 from agent_otel.integrations.final_request import ChatFunction
-from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks import openai, stainless
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import steps_of, watched
+from agent_otel.messages.openai import must_call
 
 ENTRY = Integration(
     "huggingface-hub",
@@ -29,23 +30,9 @@ _CHAT = ChatFunction(place=0)
 def _request(invocation: Invocation) -> ModelRequest:
     body = {"messages": _CHAT.messages(invocation), "tools": invocation.kwargs.get("tools")}
     model = given(text(invocation.kwargs.get("model")), text(getattr(invocation.instance, "model", None)))
-    return ModelRequest(openai.chat(body), model=model, must_call=openai.must_call(invocation.kwargs))
+    return ModelRequest(openai.chat(body), model=model, must_call=must_call(invocation.kwargs))
 
 
-exchange = Exchange(
-    _CHAT.body,
-    _CHAT.put,
-    lambda value: json.loads(json.dumps(value)),  # the SDK's classes are dictionaries
-    steps_of,
-    apart=_CHAT.apart,
-)
-request = ModelReader(
-    _request,
-    openai.usage,
-    openai.asks,
-    watched,
-    openai.ends,
-    rewrite=_CHAT.rewrite,
-    answer_only=_CHAT.answer_only,
-    exchange=exchange,
-)
+# The SDK's classes are dictionaries.
+exchange = _CHAT.exchange(lambda value: json.loads(json.dumps(value)), steps_of)
+request = _CHAT.reader(_request, stainless.usage, stainless.asks, watched, stainless.ends, exchange=exchange)

@@ -45,11 +45,6 @@ def _generated(invocation: Invocation) -> ModelRequest:
     return _request(invocation, invocation.arg(0, "messages"), None, getattr(manager, "metadata", None))
 
 
-def _events(invocation: Invocation) -> ModelRequest:
-    metadata = getattr(invocation.kwargs.get("run_manager"), "metadata", None)
-    return _request(invocation, invocation.arg(0, "messages"), None, metadata)
-
-
 def _streamed(invocation: Invocation) -> ModelRequest:
     messages = invocation.instance._convert_input(invocation.arg(0, "input")).to_messages()
     return _request(invocation, messages, invocation.arg(1, "config"), None)
@@ -181,6 +176,6 @@ def _asks(response: Any) -> Sequence[AskedCall] | None:
 
 
 generated = ModelReader(_generated, _usage, _asks, outermost=True)
-events = ModelReader(_events, _event_usage, _event_asks, ends=_event_ends, outermost=True)
+events = ModelReader(_generated, _event_usage, _event_asks, ends=_event_ends, outermost=True)
 streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True, passes=_passes)
 answered = Hook(lambda _: handler.model_answered())

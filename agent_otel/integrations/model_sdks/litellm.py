@@ -7,7 +7,6 @@ seen inside of them.
 
 from __future__ import annotations
 
-import functools
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -21,21 +20,19 @@ from agent_otel.core.types import (
     ModelReader,
     ModelRequest,
     Replacement,
-    ResponseVisit,
     ToolCall,
     ToolReader,
     ToolResult,
 )
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import wrap
-from agent_otel.integrations.final_request import OF_ANSWERS, ChatFunction, is_forced
+from agent_otel.integrations.final_request import ChatFunction, is_forced
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks.openai import asks, chat, ends, responses
-from agent_otel.integrations.model_sdks.stainless import plain_model
+from agent_otel.integrations.model_sdks.openai import chat, responses
+from agent_otel.integrations.model_sdks.stainless import asks, ends, plain_model
 from agent_otel.integrations.readers import call_at, inject_into, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.integrations.wrap import MeasuredStream, OtherItems
-from agent_otel.messages.fields import is_continued, without
+from agent_otel.messages.fields import is_continued
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,8 +69,7 @@ ENTRY = Integration(
 
 _CHATS = ("completion", "acompletion")
 _RESPONSES = ("responses", "aresponses")
-#: The model and the messages.
-_POSITIONAL = 2
+_CHAT = ChatFunction(place=1)
 
 
 def _announced(invocation: Invocation) -> None:
@@ -94,31 +90,11 @@ def _usage(response: Any) -> Usage | None:
     return read_usage(getattr(response, "usage", None))
 
 
-def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    """Return the messages and tools of a completion; an SDK below finds the tool in the request, and adds none."""
-    named = invocation.kwargs
-    if len(invocation.args) > _POSITIONAL:
-        return None
-    body = {name: named[name] for name in ("tools", "functions", "tool_choice", "n") if name in named}
-    return "chat", {**body, "messages": listed(invocation.arg(1, "messages"))}
-
-
 def _rewrite_input(invocation: Invocation, view: Callable[..., Any]) -> None:
     named = {**invocation.kwargs, **fields(invocation.kwargs.get("extra_body"))}
-    kept = is_continued({**named, "input": invocation.arg(0, "input")})
-    _rewrite(invocation, functools.partial(view, kept=kept), 0, "input")
-
-
-def _rewrite(invocation: Invocation, view: Callable[..., Any], place: int, name: str) -> None:
-    """Put a view in the place of an argument; an SDK below sends the same request, and finds nothing left to change."""
-    messages = invocation.arg(place, name)
-    if type(messages) is list:
-        invocation.put(place, name, view(messages))
-
-
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    invocation.args = invocation.args[:1]
-    invocation.kwargs = {**invocation.kwargs, **body}
+    items = invocation.arg(0, "input")
+    if type(items) is list:
+        invocation.put(0, "input", view(items, kept=is_continued({**named, "input": items})))
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
@@ -127,18 +103,6 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     names = [text(fields(tool).get("name")) for tool in listed(invocation.kwargs.get("tools"))]
     if type(items) is list and "get_tool_result" not in names:
         invocation.put(0, "input", reworded(items, reword))
-
-
-def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    own = without(invocation.kwargs, *OF_ANSWERS)
-    args = invocation.args[:1]
-    if model:
-        args, own = (), {**own, "model": model}
-    return Invocation(invocation.instance, args, {**own, "messages": body["messages"]})
-
-
-def _stream(response: Any) -> Any:
-    return response if is_named(response, "CustomStreamWrapper", "MeasuredStream") else None
 
 
 def _asks(response: Any) -> Sequence[AskedCall] | None:
@@ -157,28 +121,19 @@ def _passes(chunk: Any) -> bool:
     return type(extra) is dict and "usage" not in extra and "usage" not in attributes(chunk) and not _asks(chunk)
 
 
-def _watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put a visit around the steps of a stream, which has both kinds of them."""
-    return MeasuredStream(response, visit) if _stream(response) is not None else response
-
-
 announced = Hook(_announced)
 responding = ModelReader(
     lambda _: ModelRequest(()),
     *(_usage, asks),
     outermost=True,
     rewrite=_rewrite_input,
-    exchange=Exchange(lambda _: None, _put, reword=_reword),  # a request to the Responses API is not sent again
+    exchange=Exchange(lambda _: None, _CHAT.put, reword=_reword),  # a request to the Responses API is not sent again
 )
-exchange = Exchange(_body, _put, plain_model, _stream, replaced=OtherItems, apart=_apart)
-completing = ModelReader(
-    lambda _: ModelRequest(()),
-    *(_usage, _asks, _watch, ends),
-    outermost=True,
-    rewrite=lambda invocation, view: _rewrite(invocation, view, 1, "messages"),
-    answer_only=ChatFunction(1).answer_only,
-    exchange=exchange,
-    passes=_passes,
+_stream, _watch = wrap.streams("CustomStreamWrapper", "MeasuredStream")
+# An SDK below sends the same request, and finds nothing left to change and no tool to add.
+exchange = _CHAT.exchange(plain_model, _stream, replaced=wrap.OtherItems)
+completing = _CHAT.reader(
+    lambda _: ModelRequest(()), _usage, _asks, _watch, ends, outermost=True, exchange=exchange, passes=_passes
 )
 
 # LiteLLM's loop, ``run_tool_loop``. It gets a function of the program that makes each call and returns the message of
@@ -213,7 +168,6 @@ _asked = ToolReader(
     parameters=lambda invocation: tuple(_arguments(invocation)),
     inject=_inject_asked,
 )
-_asked_async = _asked._replace(is_awaited=True)
 
 
 def _around(reader: ToolReader) -> Hook:
@@ -228,7 +182,7 @@ def _around(reader: ToolReader) -> Hook:
 
 
 looping = _around(_asked)
-looping_async = _around(_asked_async)
+looping_async = _around(_asked._replace(is_awaited=True))
 
 # LiteLLM's harness ``TOOL_LOOP``, which calls functions of the program. It makes a text of what they return or raise.
 

@@ -6,6 +6,7 @@ Read where the base SDK builds each request, from the models that it is about to
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -32,19 +33,18 @@ from agent_otel.core.types import (
     ModelReader,
     ModelRequest,
     RequestPart,
-    ResponseVisit,
     RunReader,
     ToolCall,
     ToolReader,
     ToolResult,
 )
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import OF_ANSWERS, is_forced, tool_fields, with_system
-from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.stainless import plain_model, plain_tools
+from agent_otel.integrations.final_request import ChatFunction, is_forced, tool_fields, with_system
+from agent_otel.integrations.model_sdks import openai, stainless
+from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import call_at, cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.integrations.wrap import watched
+from agent_otel.integrations.wrap import streams
 from agent_otel.messages.fields import without
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
@@ -102,6 +102,7 @@ ENTRY = Integration(
 
 _COMPLETIONS = ("/v1/chat/completions", "/v1/agents/completions")
 _CONVERSATIONS = "/v1/conversations"
+_CHAT = ChatFunction(form="mistral")
 
 
 def _request(invocation: Invocation) -> ModelRequest | None:
@@ -117,7 +118,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
 
 def _completion(body: Any) -> Iterator[RequestPart]:
     for part in openai.chat(body):
-        yield part._replace(value=plain_tools(listed(part.value))) if part.part == TOOLS else part
+        yield part._replace(value=list(map(plain_model, listed(part.value)))) if part.part == TOOLS else part
 
 
 def _conversation(body: Any) -> ModelRequest | None:
@@ -139,7 +140,7 @@ def _inner(body: Any) -> Any:
 
 def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
     if listed(asked.get("tools")):
-        yield RequestPart(TOOLS, plain_tools(listed(asked["tools"])))
+        yield RequestPart(TOOLS, list(map(plain_model, listed(asked["tools"]))))
     instructions, inputs = asked.get("instructions"), asked.get("inputs")
     if is_text(instructions):
         yield RequestPart(SYSTEM, instructions)
@@ -205,27 +206,15 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
     """Put a view in the place of a chat's messages, for remedies that have to act before the SDK builds its request."""
-    messages = invocation.kwargs.get("messages")
-    if type(messages) is list and (made := view(messages, cached=False)) is not messages:
-        invocation.kwargs = {**invocation.kwargs, "messages": made}
+    _CHAT.rewrite(invocation, functools.partial(view, cached=False))
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    given = {name: invocation.kwargs.get(name) for name in ("messages", "tools", "n")}
-    tool_choice = invocation.kwargs.get("tool_choice")
-    if is_text(tool_choice):
-        given["tool_choice"] = tool_choice
-    return "mistral", {**given, "messages": listed(given["messages"])}
-
-
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    invocation.kwargs = {**invocation.kwargs, **without(body, "n")}
-
-
-def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:
-    own = without(invocation.kwargs, *OF_ANSWERS)
-    named = {**own, "messages": body["messages"], **({"model": model} if model else {})}
-    return Invocation(invocation.instance, invocation.args, named)
+    """Return the body without a choice that is an object of the SDK."""
+    found = _CHAT.body(invocation)
+    if found is None or is_text(found[1].get("tool_choice")):
+        return found
+    return found[0], without(found[1], "tool_choice")
 
 
 def _plain_item(value: Any) -> Any:
@@ -233,36 +222,26 @@ def _plain_item(value: Any) -> Any:
     return plain.get("data", plain)
 
 
-def _stream(response: Any) -> Any:
-    return response if is_named(response, "EventStream", "EventStreamAsync") else None
-
-
 def _item(value: Any) -> Any:
     return fields(value).get("data", value)
 
 
-def _watch(response: Any, visit: ResponseVisit) -> Any:
-    """Put a visit around the generator of a stream; return the response."""
-    if _stream(response) is not None:
-        response.generator = watched(response.generator, visit)
-    return response
-
-
+_stream, _watch = streams("EventStream", "EventStreamAsync", generator="generator")
 delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
-exchange = Exchange(_body, _put, _plain_item, _stream, "generator", apart=_apart)
+exchange = _CHAT.exchange(_plain_item, _stream, "generator")._replace(body=_body)
 chatting = ModelReader(
     lambda _: ModelRequest(()),
-    lambda response: openai.usage(_item(response)),
-    lambda response: openai.asks(_item(response)),
+    lambda response: stainless.usage(_item(response)),
+    lambda response: stainless.asks(_item(response)),
     _watch,
-    lambda event: openai.ends(_item(event)),
+    lambda event: stainless.ends(_item(event)),
     outermost=True,
     rewrite=_rewrite_chat,
     exchange=exchange,
     passes=lambda event: openai.passes(attributes(event).get("data", event)),
 )
 request = ModelReader(
-    _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(lambda _: None, _put, reword=_reword)
+    _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(lambda _: None, _CHAT.put, reword=_reword)
 )
 
 #: The field that holds the function, by kind of tool; a tool of an MCP server has none.

@@ -77,10 +77,8 @@ def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    body: Any = invocation.kwargs.get("json")
-    # The client made this dictionary for this request only, so it is changed in place.
-    if is_dict(body) and "/api/chat" in invocation.args and type(fields(body).get("messages")) is list:
-        body["messages"] = view(body["messages"])
+    if "/api/chat" in invocation.args:
+        _JSON.rewrite(invocation, view)
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:

@@ -10,55 +10,31 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_text, listed, properties, text
-from agent_otel.core import handler
 from agent_otel.core.request_prefix import Messages
-from agent_otel.core.types import (
-    AgentRun,
-    Invocation,
-    ModelReader,
-    ModelRequest,
-    RequestPart,
-    RunReader,
-    ToolReader,
-    ToolResult,
-)
+from agent_otel.core.types import AgentRun, Invocation, ModelRequest, RequestPart, RunReader, ToolReader, ToolResult
 from agent_otel.integrations.final_request import joined, tool_fields, with_system
-from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks.stainless import (
-    ENDED,
-    asks,
-    base_client,
-    body_of,
-    delay,
-    ends,
-    exchange_of,
-    is_replayable,
-    put_body,
-    refused,
-    set_values,
-    usage,
-    watch,
-)
-from agent_otel.integrations.readers import call_at
+from agent_otel.integrations.model_sdks import stainless
+from agent_otel.integrations.model_sdks.stainless import base_client, body_of, delay, put_body, refused, usage
+from agent_otel.integrations.readers import call_at, delivering
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.messages.fields import is_continued
 from agent_otel.messages.openai import chat_head, chat_parts, hosted, item_parts, items_head, must_call, passes
 from agent_otel.semconv import TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Replacement
 
 
-__all__ = ["ENTRY", "asks", "chat", "delay", "ends", "must_call", "passes", "refused", "request", "responses", "usage"]
+__all__ = ["ENTRY", "chat", "delay", "passes", "refused", "request", "responses", "usage"]
 
 REALTIME = Site(
     Candidate("openai.resources.realtime.realtime", sent="AsyncRealtimeConnection.send RealtimeConnection.send"),
     minimum="3.0",
 )
 RESPONSES = Site(
-    Candidate("openai.resources.responses.responses", created="AsyncResponsesConnection.send ResponsesConnection.send"),
+    Candidate("openai.resources.responses.responses", sent="AsyncResponsesConnection.send ResponsesConnection.send"),
     minimum="3.45",
 )
 
@@ -101,17 +77,22 @@ TOGETHER = Integration(  # the same generator and chat completions
 )
 
 
+def _form(options: Any) -> str | None:
+    """Return the name of a request's format, by its path; None for another request."""
+    path = options.url.partition("?")[0]
+    return "chat" if path.endswith("/chat/completions") else "responses" if path.endswith("/responses") else None
+
+
 def _request(invocation: Invocation) -> ModelRequest | None:
     options = invocation.arg(1, "options")
-    body = options.json_data if options.extra_json is None else body_of(options)
-    path = options.url.partition("?")[0]
-    if not is_dict(body):
+    body, form = body_of(options), _form(options)
+    if form is None or not is_dict(body):
         return None
-    if path.endswith("/chat/completions"):
-        known = fields(body)
-        wanted = known.get("n")
-        return chat_request(known, wanted if type(wanted) is int else 1)
-    return responses(body) if path.endswith("/responses") else None
+    if form == "responses":
+        return responses(body)
+    known = fields(body)
+    wanted = known.get("n")
+    return chat_request(known, wanted if type(wanted) is int else 1)
 
 
 def chat(body: Any) -> Messages:
@@ -134,9 +115,9 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
     options = invocation.arg(1, "options")
-    body, path = body_of(options), options.url.partition("?")[0]
-    key = "messages" if path.endswith("/chat/completions") else "input" if path.endswith("/responses") else ""
-    if is_dict(body) and type(fields(body).get(key)) is list:
+    body, form = body_of(options), _form(options)
+    key = "messages" if form == "chat" else "input"
+    if form is not None and is_dict(body) and type(fields(body).get(key)) is list:
         put_body(options, {**body, key: view(body[key], kept=key == "input" and is_continued(fields(body)))})
 
 
@@ -156,30 +137,22 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     options = invocation.arg(1, "options")
-    body, path = body_of(options), options.url.partition("?")[0]
-    if not is_dict(body) or not is_replayable(options, invocation):
-        return None
-    form = "chat" if path.endswith("/chat/completions") else "responses" if path.endswith("/responses") else None
-    return None if form is None else (form, dict(body))
+    body, form = body_of(options), _form(options)
+    is_sent_again = is_dict(body) and stainless.is_replayable(options, invocation)
+    return (form, dict(body)) if form is not None and is_sent_again else None
 
 
 def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:
     """Set the place of an event, and the items of earlier responses in a last event."""
-    set_values(event, changes)
-    if text(fields(event).get("type")) in ENDED:
+    stainless.set_values(event, changes)
+    if text(fields(event).get("type")) in stainless.ENDED:
         done = (item for item in earlier if text(fields(item).get("type")) == "response.output_item.done")
         event.response.output = [*(item.item for item in done), *event.response.output]
     return event
 
 
-exchange = exchange_of(_body, _changed)
-request = ModelReader(
-    *(_request, usage, asks, watch, ends),
-    rewrite=_rewrite,
-    answer_only=_answer_only,
-    exchange=exchange,
-    hosted=hosted,
-    passes=passes,
+request = stainless.reader(
+    _request, _body, _changed, rewrite=_rewrite, answer_only=_answer_only, hosted=hosted, passes=passes
 )
 groq_request = request._replace(
     usage=lambda response: usage(response) or usage(fields(response).get("x_groq")),
@@ -225,26 +198,13 @@ runner_run = RunReader(lambda _: AgentRun())  # a runner has no name
 # connection. Realtime keeps the conversation: no request repeats it.
 
 
-def _sent(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+def _results(invocation: Invocation) -> Iterator[RequestPart]:
     event = fields(invocation.arg(0, "event"))
-    item = fields(event.get("item"))
-    kinds = (text(event.get("type")), text(item.get("type")))
-    if error is None and kinds == ("conversation.item.create", "function_call_output"):
-        _deliver(item)
+    kind = text(event.get("type"))
+    items = [event.get("item")] if kind == "conversation.item.create" else []
+    for item in map(fields, listed(event.get("input")) if kind == "response.create" else items):
+        if (text(item.get("type")) or "").endswith("_call_output") and is_text(item.get("output")):
+            yield RequestPart(TOOL_RESULTS, item["output"], text(item.get("call_id")))
 
 
-def _created(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    event = fields(invocation.arg(0, "event"))
-    is_request = error is None and text(event.get("type")) == "response.create"
-    for item in map(fields, listed(event.get("input")) if is_request else ()):
-        if (text(item.get("type")) or "").endswith("_call_output"):
-            _deliver(item)
-
-
-def _deliver(item: dict[str, Any]) -> None:
-    if is_text(item.get("output")):
-        handler.result_delivered(RequestPart(TOOL_RESULTS, item["output"], text(item.get("call_id"))), __name__)
-
-
-sent = Hook(after=_sent)
-created = Hook(after=_created)
+sent = delivering(_results)

@@ -22,11 +22,11 @@ from agent_otel._internal.object_kinds import (
     reworded,
     text,
 )
-from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ResponseVisit
+from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.registry.entries import Candidate
-from agent_otel.integrations.wrap import watched
+from agent_otel.integrations.wrap import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -126,21 +126,21 @@ refused = retries.refused(lambda invocation: invocation.arg(0, "response"))
 delay = retries.delay()
 
 
-def exchange_of(
+def reader(
+    request: Callable[[Invocation], ModelRequest | None],
     body: Callable[[Invocation], tuple[str, dict[str, Any]] | None],
-    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any],
-) -> Exchange:
-    """Return the exchange of one of both SDKs, which differ in the body and in the items of their streams."""
-    return Exchange(
-        body,
-        lambda invocation, body: put_body(invocation.arg(1, "options"), body),
-        plain_model,
-        _stream_of,
-        "_iterator",
-        changed,
-        reword=_reword_unread,
+    changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] | None = None,
+    reword: Callable[[Invocation, Callable[[str], str]], None] | None = None,
+    **others: Any,
+) -> ModelReader:
+    """Return the reader of one of these SDKs, which differ in the body and in the items of their streams."""
+    exchange = Exchange(
+        *(body, lambda invocation, body: put_body(invocation.arg(1, "options"), body), plain_model),
+        *(_stream_of, "_iterator", changed or set_values),
+        reword=reword or reword_unread,
         apart=_apart_json,
     )
+    return ModelReader(request, usage, asks, watch, ends, exchange=exchange, **others)
 
 
 def set_values(item: Any, changes: Mapping[str, Any], _: Sequence[Any] = ()) -> Any:
@@ -158,7 +158,8 @@ def is_replayable(options: Any, invocation: Invocation) -> bool:
 
 def body_of(options: Any) -> Any:
     """Return the body that the SDK will send: with what the program passes in ``extra_body``, which it adds later."""
-    body, added = options.json_data, fields(getattr(options, "extra_json", None))
+    body, extra = options.json_data, getattr(options, "extra_json", None)
+    added = {} if extra is None else fields(extra)
     if not added or not is_dict(body):
         return body
     return {name: value for name, value in {**fields(body), **added}.items() if not is_named(value, "Omit")}
@@ -171,7 +172,7 @@ def put_body(options: Any, body: Any) -> None:
         options.extra_json = {}
 
 
-def _reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
+def reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
     if not is_replayable(invocation.arg(1, "options"), invocation):
         reword_body(invocation, reword)
@@ -208,14 +209,6 @@ def plain_model(value: Any) -> Any:
     return value if dump is None else dump(value, mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
-def plain_tools(tools: list[Any]) -> list[Any]:
-    """Return the tools' definitions as an SDK sends them: without unset fields."""
-    return [
-        tool.model_dump(mode="json", exclude_unset=True, by_alias=True) if is_named(tool, "BaseModel") else tool
-        for tool in tools
-    ]
-
-
 def watch(response: Any, visit: ResponseVisit) -> Any:
     """Put an open visit around what a response brings: a stream's steps, or the body of a raw one; return it."""
     if not is_named(response, *_RESPONSES):
@@ -234,7 +227,10 @@ def _stream_of(response: Any) -> Any:
     if is_named(response, *_RESPONSES):
         # The response keeps the parsed stream, which the program gets, too; nothing is read from it yet.
         return response.parse() if _is_stream(response) else None
-    return response if is_named(response, "Stream", "AsyncStream") else None
+    return _plain_stream(response)
+
+
+_plain_stream, _watch_stream = streams("Stream", "AsyncStream", generator="_iterator")
 
 
 def _is_stream(response: Any) -> bool:
@@ -247,12 +243,6 @@ def _json_of(response: Any) -> Any:
         return response.http_response.json()
     except errors.ours(ValueError):
         return None
-
-
-def _watch_stream(stream: Any, visit: ResponseVisit) -> Any:
-    if is_named(stream, "Stream", "AsyncStream"):
-        stream._iterator = watched(stream._iterator, visit)
-    return stream
 
 
 def _visit_body(response: Any, body: Any, visit: ResponseVisit) -> Any:

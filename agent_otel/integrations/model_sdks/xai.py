@@ -20,10 +20,10 @@ from agent_otel.core.usage import Usage
 from agent_otel.integrations import wrap
 from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
 from agent_otel.integrations.hooks import Hook
-from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems, watched
-from agent_otel.messages.openai import chat_head, chat_parts
+from agent_otel.messages.openai import chat_head, chat_parts, must_call
 from agent_otel.semconv import ASSISTANT
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def _request(invocation: Invocation) -> ModelRequest:
     body = as_chat(sent)
     parts = Messages(chat_head(body), body["messages"], _parts)
     continued = bool(getattr(sent, "previous_response_id", ""))
-    forced, answers = openai.must_call(body), body.get("n", 1)
+    forced, answers = must_call(body), body.get("n", 1)
     return ModelRequest(parts, continued=continued, model=sent.model, must_call=forced, answers=answers)
 
 
@@ -125,7 +125,7 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 measured = ModelReader(
     *(_request, _usage),
-    lambda response: openai.asks(as_response(response)) if hasattr(response, "outputs") else None,
+    lambda response: asks(as_response(response)) if hasattr(response, "outputs") else None,
     _watch,
     lambda chunk: any(output.finish_reason for output in getattr(chunk, "outputs", ())),
     rewrite=_rewrite,
