@@ -107,7 +107,7 @@ def worse_files(root: Path = ROOT, base: str = BASE) -> list[str]:
     old_text = None
     lines = []
     for name, old_name in sorted(before.items()):
-        if not name.endswith((".md", ".py")):
+        if not name.endswith((".md", ".py")) or name.startswith("docs/evidence/"):  # generated from data
             continue
         source = (root / name).read_text(encoding="utf-8")
         now = count(name, source).rate

@@ -73,7 +73,7 @@ class Telemetry:
             metrics.set_meter_provider(MeterProvider([self.reader]))
 
     def spans(self, *, chats: bool = False) -> list[Json]:
-        """Return and forget the spans that have ended; with ``chats`` also those of model requests."""
+        """Return and forget the ended spans. ``chats`` includes model requests."""
         spans = self._spans.get_finished_spans()
         self._spans.clear()
         names = {span.context.span_id: span.name for span in spans if span.context}

@@ -63,7 +63,7 @@ class TestSmolagents(Delivery):
     run_span = "invoke_agent clerk"
     origin = None
     outer = False
-    #: Of what raises, the model gets more words.
+    #: The model gets more words about an exception.
     reformatted: ClassVar = ("structured", "raises in async", "raises in sync")
     #: The text that the framework makes of the tool's exception.
     failure: ClassVar[str] = (

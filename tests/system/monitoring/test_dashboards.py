@@ -329,7 +329,7 @@ def test_what_is_no_promql_is_found(expression: str) -> None:
 
 
 def test_every_metric_is_on_a_dashboard() -> None:
-    """What is emitted and shown nowhere is seen by nobody; some are for the review and for Explore."""
+    """Every metric is on a dashboard, but for some that the review and Explore show."""
     text = " ".join(query.text for query in boards.QUERIES)
 
     assert _IN_NO_PANEL == {metric.name for metric in semconv.METRICS.values() if metric.exposed_name not in text}

@@ -62,7 +62,7 @@ def perform(call):
 
 @pytest.fixture
 def told(forks: Forks) -> Callable[..., Json]:
-    """Return a function from a program to what it emitted; the model asks for the calls that its name lists."""
+    """Return a function that runs a program and returns its telemetry. The model asks for the calls in the name."""
 
     def run(body: str, **env: str) -> Json:
         import json
@@ -220,7 +220,7 @@ ask(history)
     assert counted(report, "tool.results.truncated") == {"search model_request shrunk": 1}
 
 
-#: What a model may ask for and tools may return: the calls' ids, and the text that the request has.
+#: Calls that a model asks for, and results: the calls' ids, and the text in the request.
 BAD = {
     "an invented tool": ('[("call_0", "invented", {})]', "'There is no such tool.'", {}),
     "an id that is the name": ('[("search", "search", {"query": "a"})]', "perform(call)", {"search": 6_490}),

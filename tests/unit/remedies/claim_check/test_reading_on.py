@@ -307,7 +307,7 @@ def test_a_text_of_one_line_is_split_once() -> None:
 
 
 def test_a_read_has_a_limit() -> None:
-    """The expected answers are those of a full search; beyond the limit they name the next action."""
+    """A full search gives the expected answers. Beyond the limit they name the next action."""
     by_path = "The result is too large to search by path; use lines or grep, or read it by its cursor."
     by_line = "The result has too many lines to search; ask for some of its lines with this text."
     numbers = "[" + ",".join(["12345"] * 600_000) + "]"
