@@ -50,10 +50,12 @@ def caps(runtimes: tuple[str, ...], *, is_json: bool) -> None:
         console.as_json([cap._asdict() for cap in chosen])
         return
     head = ("runtime", "boundary", "variant", "versions", "cap", "confidence", "changed by")
-    sizes = ["none" if cap.bytes is None else f"{cap.bytes:,}" for cap in chosen]
     rows = [
-        (cap.runtime, cap.boundary, cap.variant, cap.versions, size, cap.confidence, cap.setting)
-        for cap, size in zip(chosen, sizes, strict=True)
+        (
+            *(cap.runtime, cap.boundary, cap.variant, cap.versions),
+            *("none" if cap.bytes is None else f"{cap.bytes:,}", cap.confidence, cap.setting),
+        )
+        for cap in chosen
     ]
     console.table(head, rows)
 

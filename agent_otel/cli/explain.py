@@ -56,10 +56,6 @@ def explain(  # noqa: PLR0913 - one for each option
 def as_data(found: Explanation) -> dict[str, Any]:
     """Return an explanation as JSON."""
     data = asdict(found)
-    data["rooms"] = [room._asdict() for room in found.rooms]
-    data["carried"] = [row._asdict() for row in found.carried]
-    data["window"] = None if found.window is None else found.window._asdict()
-    data["savings"] = [saving._asdict() for saving in found.savings]
     unread = found.breakdown.unread
     data["breakdown"]["unread"] = None if unread is None else unread._asdict()
     for turn in data["turns"]:
@@ -89,11 +85,8 @@ def _tree(root: Node, *, everything: bool) -> None:
     waiting = [(root, drawn)]
     while waiting:
         node, branch = waiting.pop()
-        shown = (
-            node.children
-            if everything
-            else [child for child in node.children[:_BRANCHES] if child.bytes * 100 >= root.bytes]
-        )
+        most, least = (len(node.children), 0) if everything else (_BRANCHES, root.bytes)
+        shown = [child for child in node.children[:most] if child.bytes * 100 >= least]
         waiting += [(child, branch.add(_label(child, root.bytes))) for child in shown]
         rest = node.children[len(shown) :]
         if rest:

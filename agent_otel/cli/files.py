@@ -108,20 +108,19 @@ def export(target: Path, files: Mapping[str, str], *, overwrite: bool, is_json: 
     Raises:
         Failure: a file was refused, or could not be written.
     """
-    states = {name: _state(target / name, text, overwrite=overwrite) for name, text in files.items()}
-    refused = [name for name, (state, _) in states.items() if state == REFUSED]
+    states = [(*_state(target / name, text, overwrite=overwrite), name) for name, text in files.items()]
+    refused = sum(state == REFUSED for state, *_ in states)
     if refused:
-        rows = [("would be written" if state == WRITTEN else state, name, why) for name, (state, why) in states.items()]
+        rows = [("would be written" if state == WRITTEN else state, name, why) for state, why, name in states]
         console.table(("state", "file", "why"), rows, is_json=is_json)
-        raise Failure(f"nothing was written to {target}: {len(refused)} of the files there are not ours")
+        raise Failure(f"nothing was written to {target}: {refused} of the files there are not ours")
     try:
-        for name, (state, _) in states.items():
+        for state, _, name in states:
             if state == WRITTEN:
                 _write(target / name, files[name])
     except OSError as error:
         raise Failure(f"{error.filename or target} cannot be written: {error.strerror}") from None
-    written = [(state, str(target / name)) for name, (state, _) in states.items()]
-    console.table(("state", "file"), written, is_json=is_json)
+    console.table(("state", "file"), [(state, str(target / name)) for state, _, name in states], is_json=is_json)
 
 
 def _state(path: Path, text: str, *, overwrite: bool) -> tuple[str, str]:

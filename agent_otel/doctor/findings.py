@@ -55,9 +55,10 @@ def of_interpreter(facts: Mapping[str, Any]) -> list[Finding]:
     """Return all findings, the worst first, and among equals in the order of their effect."""
     parts = (_activation, _settings, _integrations, _remedies, _exports, _multiprocess)
     found = [finding for part in parts for finding in part(facts)]
-    failed = {part: value for part, value in facts.items() if isinstance(value, dict) and set(value) == {"error"}}
     found += [
-        Finding(ERROR, part, f"this part could not be examined: {value['error']}") for part, value in failed.items()
+        Finding(ERROR, part, f"this part could not be examined: {value['error']}")
+        for part, value in facts.items()
+        if isinstance(value, dict) and set(value) == {"error"}
     ]
     return in_order(found)
 
@@ -75,14 +76,13 @@ def _activation(facts: Mapping[str, Any]) -> Iterator[Finding]:
         file = next(iter(interpreter["startup_files"]), "the import of agent_otel")
         text = f"AGENT_OTEL={switch['value']}; {file} starts it in {interpreter['executable']}"
         yield Finding(OK, "start-up", text)
-        return
-    if value in switch["on"]:
+    elif value in switch["on"]:
         yield _not_started(interpreter)
-        return
-    why = f"AGENT_OTEL={switch['value']}" if value else "AGENT_OTEL is not set"
-    if value not in ("", *switch["off"]):
-        why += f" is none of {', '.join(switch['on'])}"
-    yield Finding(ERROR, "switch", f"agent_otel is off: {why}", "set AGENT_OTEL=1")
+    else:
+        why = f"AGENT_OTEL={switch['value']}" if value else "AGENT_OTEL is not set"
+        if value not in ("", *switch["off"]):
+            why += f" is none of {', '.join(switch['on'])}"
+        yield Finding(ERROR, "switch", f"agent_otel is off: {why}", "set AGENT_OTEL=1")
 
 
 def _not_started(interpreter: Mapping[str, Any]) -> Finding:
@@ -108,22 +108,20 @@ def _settings(facts: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _integrations(facts: Mapping[str, Any]) -> Iterator[Finding]:
-    rows = _rows(facts, "integrations")
+    rows, topic = _rows(facts, "integrations"), "integrations"
     if not rows:
-        yield Finding(
-            WARNING, "integrations", "no supported framework is installed", "docs/integrations.md has the list"
-        )
+        yield Finding(WARNING, topic, "no supported framework is installed", "docs/integrations.md has the list")
     for row in rows:
         name = f"{row['distribution']} {row['version']}"
         if row["disabled"]:
-            yield Finding(WARNING, "integrations", f"{name} is disabled by AGENT_OTEL_DISABLED_INTEGRATIONS")
+            yield Finding(WARNING, topic, f"{name} is disabled by AGENT_OTEL_DISABLED_INTEGRATIONS")
         elif "unmatched" in row["wrapped"]:
             text = next((line for line in _own(facts, "WARNING") if line.startswith(row["distribution"])), name)
-            yield Finding(ERROR, "integrations", text)
+            yield Finding(ERROR, topic, text)
         elif row["wrapped"]:
-            yield Finding(OK, "integrations", f"{name}: {', '.join(row['wrapped'])}")
+            yield Finding(OK, topic, f"{name}: {', '.join(row['wrapped'])}")
         elif facts["switch"]["active"]:
-            yield Finding(WARNING, "integrations", f"{name} is installed, and nothing of it could be imported")
+            yield Finding(WARNING, topic, f"{name} is installed, and nothing of it could be imported")
 
 
 def _remedies(facts: Mapping[str, Any]) -> Iterator[Finding]:
@@ -264,16 +262,12 @@ def of_status(status: Mapping[str, Any]) -> Iterator[Finding]:
     for sentence in ("spans", "metrics"):
         yield Finding(OK, "export", status[sentence])
     for row in status.get("costliest", ()):
-        yield Finding(OK, "costliest", _costly(row))
+        names = " ".join(filter(None, (row["workflow"], row["agent"], row["execution"])))
+        price = "without a price" if row["dollars"] is None else f"${row['dollars']:,.4f}"
+        trace = f", trace {row['trace']}" if row["trace"] else ""
+        text = f"{names}: {price}, {row['tokens']:,} tokens in {row['requests']:,} model requests{trace}"
+        yield Finding(OK, "costliest", text)
     for message in status["warnings"]:
         yield Finding(WARNING, "log", message)
     for place, count in status["internal_errors"].items():
         yield Finding(ERROR, "internal errors", f"{place}: {count:,}", "the log has the first of each place")
-
-
-def _costly(row: Mapping[str, Any]) -> str:
-    """Return the sentence about an execution that is one of the costliest."""
-    names = " ".join(filter(None, (row["workflow"], row["agent"], row["execution"])))
-    price = "without a price" if row["dollars"] is None else f"${row['dollars']:,.4f}"
-    trace = f", trace {row['trace']}" if row["trace"] else ""
-    return f"{names}: {price}, {row['tokens']:,} tokens in {row['requests']:,} model requests{trace}"

@@ -57,13 +57,15 @@ def collect() -> dict[str, Any]:
     for name in ("agent_otel", "opentelemetry"):
         logging.getLogger(name).addHandler(handler)
     logging.getLogger("agent_otel").setLevel(logging.INFO)
+    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
+    can_write = Path(folder).is_dir() and os.access(folder, os.W_OK)
     parts: dict[str, Callable[[], Any]] = {
         "interpreter": _interpreter,
         "switch": lambda: {"value": os.environ.get("AGENT_OTEL"), "active": _active, "on": env.ON, "off": env.OFF},
         "settings": _settings,
         "integrations": _integrations,
         "remedies": _remedies,
-        "multiprocess": _multiprocess,
+        "multiprocess": lambda: {"folder": folder, "can_write": can_write},
         "exporters": lambda: _exporters(handler),
         "telemetry": _telemetry,
     }
@@ -210,11 +212,6 @@ def _able(reader: str, ability: str) -> dict[str, bool]:
         if is_able or not all(getattr(one, "outermost", False) for one in own):
             found[name] = found.get(name, False) or is_able
     return found
-
-
-def _multiprocess() -> dict[str, Any]:
-    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR", "")
-    return {"folder": folder, "can_write": Path(folder).is_dir() and os.access(folder, os.W_OK)}
 
 
 def _exporters(handler: Collecting) -> list[dict[str, Any]]:

@@ -66,13 +66,8 @@ _BESIDE: Final = frozenset(
 _REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary")
 
 
-class Rest(NamedTuple):
-    """The part of a text that is not kept: its bytes, and the hashes of the whole text."""
-
-    container: Any
-    key: str | int
-    bytes: int
-    texts: ReadTexts
+#: By container and key, the bytes of a text that are not kept, the hashes of the whole text, and the container.
+_Rests = dict[tuple[int, Any], tuple[int, ReadTexts, Any]]
 
 
 class Message(NamedTuple):
@@ -116,13 +111,14 @@ class Turn:
         self.parts[kind, tool or ""] = self.parts.get((kind, tool or ""), 0) + count
 
 
-class Saving(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Saving:
     """The bytes that a remedy would save: of the stored payload, or of the next model request alone."""
 
     remedy: str
     setting: str
     bytes: int
-    of_payload: bool
+    of_payload: bool = False
 
     def row(self) -> tuple[str, ...]:
         """Return the row of a table for people: remedy, bytes, of, setting."""
@@ -167,12 +163,11 @@ class Turns:
         history = turns.read([])
         history.turns = len(calling)
         old = calling[: history.cut(self._chosen.keep_turns, self._chosen.trim_step_turns)]
+        compacted = sum(turn.compaction for turn in found)
         return [
-            Saving("claim check", "AGENT_OTEL_CLAIM_CHECK", sum(turn.claim_check for turn in found), True),
-            Saving("trimming", "AGENT_OTEL_TRIM_RESULTS", sum(turn.trimming for turn in old), False),
-            Saving(
-                "argument compaction", "AGENT_OTEL_COMPACT_ARGUMENTS", sum(turn.compaction for turn in found), False
-            ),
+            Saving("claim check", "AGENT_OTEL_CLAIM_CHECK", sum(turn.claim_check for turn in found), of_payload=True),
+            Saving("trimming", "AGENT_OTEL_TRIM_RESULTS", sum(turn.trimming for turn in old)),
+            Saving("argument compaction", "AGENT_OTEL_COMPACT_ARGUMENTS", compacted),
         ]
 
     def _begins(self, message: Message) -> bool:
@@ -299,29 +294,29 @@ class _Open:
 
     __slots__ = ("around", "is_list", "kept", "key", "rests", "value")
 
-    def __init__(self, spot: _Spot | None) -> None:
-        self.around = None if spot is None else spot.around
-        self.key = None if spot is None else spot.key
+    def __init__(self, around: _Open | None = None, key: str | None = None) -> None:
+        self.around = around
+        self.key = key
         self.value: Any = {}
         self.is_list = False
         self.kept = 0
-        self.rests: list[Rest] = []
+        self.rests: _Rests = {}
+
+    def objects(self) -> Iterator[_Open]:
+        """Yield this object, unless it is a list, and those around it."""
+        node: _Open | None = self
+        while node is not None:
+            if not node.is_list:
+                yield node
+            node = node.around
 
     def owner(self) -> _Open | None:
         """Return the object that keeps this value: itself, or the object around a list."""
-        node: _Open | None = self
-        while node is not None and node.is_list:
-            node = node.around
-        return node
+        return next(self.objects(), None)
 
     def is_in_message(self) -> bool:
         """Return True inside of an object that looks like a message so far."""
-        node: _Open | None = self
-        while node is not None:
-            if not node.is_list and _is_like_message(node.value):
-                return True
-            node = node.around
-        return False
+        return any(_is_like_message(node.value) for node in self.objects())
 
 
 class _Visitor:
@@ -332,13 +327,13 @@ class _Visitor:
     def __init__(self, take: Callable[[object, Message], None], held: ReadTexts) -> None:
         self._take = take
         self._held = held
-        self.root = _Open(None)  # the texts of a file with several are its elements
+        self.root = _Open()  # the texts of a file with several are its elements
         self.root.is_list, self.root.value = True, []
         self._latest = self.root
 
     def fields(self, spot: _Spot) -> _Open:
         """Begin a container."""
-        self._latest = _Open(spot)
+        self._latest = _Open(*spot)
         return self._latest
 
     def element(self, spot: _Spot) -> _Spot:
@@ -384,7 +379,7 @@ class _Visitor:
         kept_text = "".join(kept)
         if self._put(spot, kept_text, kept_bytes) and owner is not None and full_bytes > kept_bytes:
             key = len(spot.around.value) - 1 if spot.key is None else spot.key
-            owner.rests.append(Rest(spot.around.value, key, full_bytes - kept_bytes, texts))
+            owner.rests[id(spot.around.value), key] = full_bytes - kept_bytes, texts, spot.around.value
 
     def after(self, spot: _Spot, fields: _Open, key: str, value: Any, written: int) -> None:
         """End a member."""
@@ -395,12 +390,11 @@ class _Visitor:
         if spot.key is None and not spot.around.is_in_message() and self._emit(spot.around, fields.value, fields.rests):
             return
         if not _LISTS.isdisjoint(fields.value):  # a model request itself
-            by_place = {(id(rest.container), rest.key): rest for rest in fields.rests}
             for name in _BESIDE.intersection(fields.value):
-                self._hold(fields.value, name, (), by_place, {})
+                self._hold(fields.value, name, (), fields.rests, {})
         owner = spot.around.owner()
         if self._put(spot, fields.value, fields.kept) and owner is not None:
-            owner.rests += fields.rests
+            owner.rests.update(fields.rests)
 
     def partly(self) -> None:
         """Skip an unreadable part."""
@@ -408,7 +402,7 @@ class _Visitor:
     def _decoded(self, spot: _Spot, value: Any) -> None:
         is_container = type(value) is dict or type(value) is list
         if is_container and not spot.around.is_in_message():
-            if type(value) is dict and spot.key is None and self._emit(spot.around, value, ()):
+            if type(value) is dict and spot.key is None and self._emit(spot.around, value, {}):
                 return
             self._search(value, _LEVELS)
         self._put(spot, value, 64 if is_container else 16)
@@ -420,9 +414,9 @@ class _Visitor:
                 if (type(member) is dict or type(member) is list) and levels:
                     self._search(member, levels - 1)
             return
-        node = _Open(None)
+        node = _Open()
         for element in value:
-            if type(element) is dict and not self._emit(node, element, ()) and levels:
+            if type(element) is dict and not self._emit(node, element, {}) and levels:
                 self._search(element, levels - 1)
 
     def _put(self, spot: _Spot, value: Any, size: int) -> bool:
@@ -438,23 +432,20 @@ class _Visitor:
             around.value[spot.key] = value
         return True
 
-    def _emit(self, around: _Open, value: dict[str, Any], rests: Iterable[Rest]) -> bool:
+    def _emit(self, around: _Open, value: dict[str, Any], rests: _Rests) -> bool:
         """Pass on an element that is a message."""
         message = _message(value)
         if message is None:
             return False
-        by_place = {(id(rest.container), rest.key): rest for rest in rests}
         cut: dict[Path, int] = {}
         for name in _REQUESTED:
             if name in message:
-                self._hold(message, name, (), by_place, cut)
-        size = json_size(value, _NODES).bytes + sum(rest.bytes for rest in rests)
+                self._hold(message, name, (), rests, cut)
+        size = json_size(value, _NODES).bytes + sum(rest_bytes for rest_bytes, *_ in rests.values())
         self._take(around, Message(message, size, cut, transcript(message)))
         return True
 
-    def _hold(
-        self, container: Any, key: Any, around: Path, rests: dict[tuple[int, Any], Rest], cut: dict[Path, int]
-    ) -> None:
+    def _hold(self, container: Any, key: Any, around: Path, rests: _Rests, cut: dict[Path, int]) -> None:
         """Add the texts at and below a place to the texts of a request, and record the cut ones."""
         value, path = container[key], (*around, key)
         cls = type(value)
@@ -463,9 +454,9 @@ class _Visitor:
             if rest is None:
                 self._held.add(prints((value,)))
             else:
-                cut[path] = rest.bytes
-                self._held.modulus = max(self._held.modulus, rest.texts.modulus)
-                self._held.add(set(rest.texts.prints))
+                cut[path], texts, _ = rest
+                self._held.modulus = max(self._held.modulus, texts.modulus)
+                self._held.add(set(texts.prints))
         elif (cls is dict or cls is list) and len(path) < _LEVELS:
             for inner in value if cls is dict else range(len(value)):
                 self._hold(value, inner, path, rests, cut)

@@ -7,7 +7,7 @@ nothing is cached.
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError
 from itertools import accumulate, pairwise
@@ -41,7 +41,8 @@ _MOST_EVENTS: Final = 51_200
 _PAYLOADS: Final = ("activity_input", "activity_output", "workflow_input", "workflow_output", "state", "message")
 
 
-class Room(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Room:
     """The room that a payload has under a runtime's smallest cap, in bytes, and the turns until it is full."""
 
     runtime: str
@@ -52,7 +53,8 @@ class Room(NamedTuple):
     turns_left: int | None
 
 
-class Carried(NamedTuple):
+@dataclass(frozen=True, order=True, slots=True)
+class Carried:
     """Tokens of a tool's results and arguments, those sent in all later requests, and US dollars for these."""
 
     tool: str
@@ -66,7 +68,8 @@ class Carried(NamedTuple):
         return self.tool, f"{self.tokens:,}", f"{self.sent_tokens:,}", dollars
 
 
-class ContextWindow(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class ContextWindow:
     """The window of a model in tokens, the tokens of the conversation, and the turns until it is full."""
 
     model: str
@@ -114,8 +117,7 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
 
     chunks = counted()
     read_messages(chunks, turns.take, held, _STEPS)
-    for _ in chunks:  # what the reader left
-        pass
+    deque(chunks, 0)  # what the reader left
     total = read_bytes if source.bytes is None else source.bytes
     found = turns.longest()
     requests = Held(held.prints, len(held.prints), held.modulus, lambda _: None) if found else None
@@ -125,7 +127,10 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
     notes = list(source.notes)
     if not breakdown.exact:
         notes.append("A part could not be read, or is estimated: figures are lower bounds.")
-    series = _series(source)
+    # The sizes of a runtime's payloads in their order, by name and boundary.
+    series: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for step in source.steps:
+        series[step.name, step.boundary].append(step.bytes)
     largest = max(series, key=lambda key: max(series[key]), default=("", ""))
     sizes = series.get(largest) or _sizes(found, breakdown)
     return Explanation(
@@ -154,14 +159,6 @@ def _sizes(turns: list[Turn], breakdown: Breakdown) -> list[int]:
     whole = max(1, ends[-1] if ends else 0)
     growing = min(breakdown.total_bytes, whole + breakdown.duplicate_bytes)
     return [breakdown.total_bytes - (whole - end) * growing // whole for end in ends]
-
-
-def _series(source: Source) -> dict[tuple[str, str], list[int]]:
-    """Return the sizes of a runtime's payloads in their order, by name and boundary."""
-    found: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for step in source.steps:
-        found[step.name, step.boundary].append(step.bytes)
-    return found
 
 
 def _rooms(source: Source, series: Mapping[tuple[str, str], list[int]], sizes: list[int]) -> list[Room]:
@@ -286,7 +283,7 @@ def carried(turns: list[Turn], facts: ModelFacts) -> list[Carried]:
         """Return US dollars for an input token of a request with so many bytes; 0 for a model without prices."""
         tokens = max(1, total_bytes // BYTES_PER_TOKEN)
         cost = facts.cost(Usage(input=tokens))
-        return 0.0 if cost is None else cost.input / tokens
+        return 0.0 if cost is None else cost[0] / tokens
 
     totals = [0, *accumulate(turn.bytes for turn in turns)]
     # US dollars for a token in the request of each turn, and for one in all requests up to it.

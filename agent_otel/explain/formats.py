@@ -176,11 +176,10 @@ class _Decoder:
         self._found = found
         found.steps.clear()
         found.history.clear()
-        self._events = self._all_bytes = 0
+        self._events = self._all_bytes = self._step_bytes = 0
         self._buffer = ""
         #: The event, its name, its field and the encoding of its payload.
-        self._at = {"event": "", "name": "", "field": "", "encoding": ""}
-        self._step_bytes = 0
+        self._at = dict.fromkeys(("event", "name", "field", "encoding"), "")
 
     def chunks(self) -> Iterator[str]:
         """Yield the decoded text."""
@@ -321,8 +320,7 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
     notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
     has_writes = connection.execute(_IS_TABLE, ("writes",)).fetchone() is not None
     written = connection.execute(_WRITES, (chosen,)).fetchone()[0] if has_writes else 0
-    notes.append(stored([step.bytes for step in steps], int(written)))
-    notes += _equal(connection, str(chosen), text)
+    notes += [stored([step.bytes for step in steps], int(written)), *_equal(connection, str(chosen), text)]
     return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
 
 
@@ -345,10 +343,9 @@ def _equal(connection: sqlite3.Connection, thread: str, text: str | bytes) -> li
     if before is None:
         return []
     try:
-        last, earlier = (json.loads(one) for one in (text, _decoded(connection, *before)))
-    except (SourceError, ValueError, RecursionError):
+        channels, old = (json.loads(one)["channel_values"] for one in (text, _decoded(connection, *before)))
+    except (SourceError, ValueError, RecursionError, LookupError, TypeError):
         return []
-    channels, old = (one.get("channel_values") if isinstance(one, dict) else None for one in (last, earlier))
     if not isinstance(channels, dict) or not isinstance(old, dict):
         return []
     same = {name: len(_written(value).encode()) for name, value in channels.items() if old.get(name) == value}
