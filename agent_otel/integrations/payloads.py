@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.failures import cause_of, text_of
@@ -78,14 +80,12 @@ class Recent:
 # --- stores of sessions -----------------------------------------------------------------------------------------------
 
 
+@dataclass(slots=True)
 class Transfer:
     """The bytes of one call of a store's method, as its serializer makes or reads them."""
 
-    __slots__ = ("bytes", "is_read")
-
-    def __init__(self, *, is_read: bool = False) -> None:
-        self.bytes = 0
-        self.is_read = is_read
+    bytes: int = 0
+    is_read: bool = False
 
 
 open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
@@ -93,14 +93,13 @@ open_transfer: Within[Transfer] = Within("agent_otel_store_transfer")
 open_saving: Within[Any] = Within("agent_otel_langgraph_saving")
 
 
-def writing(report: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
+def writing(report: Callable[[Invocation, Any, BaseException | None], None], *, is_read: bool = False) -> Hook:
     """Return the hook of a method that writes; inside of another one, where a store calls a store, it does nothing."""
-    return Hook(lambda _: Transfer() if open_transfer.get() is None else None, report, open_transfer)
+    return Hook(lambda _: Transfer(is_read=is_read) if open_transfer.get() is None else None, report, open_transfer)
 
 
-def reading(report: Callable[[Invocation, Any, BaseException | None], None]) -> Hook:
-    """Return the hook of a method that reads stored values."""
-    return Hook(lambda _: Transfer(is_read=True) if open_transfer.get() is None else None, report, open_transfer)
+#: Return the hook of a method that reads stored values.
+reading = partial(writing, is_read=True)
 
 
 def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> None:
@@ -167,15 +166,9 @@ def transferred(  # noqa: PLR0913 - all of a payload
 ) -> None:
     """Record the bytes that a method of a store has written or read; a write of a whole session is not an append."""
     transfer: Transfer = invocation.state
-    direction = HISTORY if transfer.is_read else STATE
+    of_session = runtime, session, HISTORY if transfer.is_read else STATE, transfer.bytes, value
     is_appended = is_appended and not transfer.is_read
-    report(
-        *(runtime, session, direction, transfer.bytes, value),
-        variant=variant,
-        error=error,
-        is_appended=is_appended,
-        agent=agent,
-    )
+    report(*of_session, variant=variant, error=error, is_appended=is_appended, agent=agent)
 
 
 def is_lost(error: BaseException | None) -> bool:
@@ -187,7 +180,7 @@ def refusal(error: BaseException | None) -> str | None:
     """Return the message of a store that refuses a value as too large; None for any other failure."""
     for _ in range(_MAX_CAUSES):
         if error is None:
-            break
+            return None
         text = text_of(error, _MAX_TEXT)
         if any(is_named(error, name) and part in text for name, part in _REFUSALS):
             return text

@@ -130,16 +130,13 @@ _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 class _Saving:
     """Totals of the payloads that one call of a saver's method has serialised so far."""
 
-    __slots__ = ("blobs", "inline", "is_beside", "items", "saver", "seen", "serializing", "sizes", "whole")
+    seen = is_beside = whole = False
+    inline = 0
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
-        self.seen = self.is_beside = False
-        self.blobs = 0
-        #: Of these, the bytes of each value, in the order in which the saver serialised them.
+        #: The bytes of each value, in the order in which the saver serialised them.
         self.sizes: list[int] = []
-        self.inline = 0
-        self.whole = False
         #: Bytes and variant of each item of a database that has a cap of an item.
         self.items: list[tuple[int, str | None]] = []
         #: The threads in which the saver's serializer runs.
@@ -147,9 +144,6 @@ class _Saving:
 
 
 open_saving: Within[_Saving] = payloads.open_saving
-
-
-# --- bytes -----------------------------------------------------------------------------------------------------------
 
 
 def _begin(invocation: Invocation) -> _Saving | None:
@@ -179,26 +173,19 @@ def _serialized(invocation: Invocation, value: Any, error: Any) -> None:
     saving.serializing.discard(get_ident())
     if error is None:
         saving.seen = True
-        size = len(value[1])
-        saving.blobs += size
-        saving.sizes.append(size)
+        saving.sizes.append(len(value[1]))
         if not saving.whole:
             given = invocation.arg(0, "obj")
             saving.whole = type(given) is dict and "channel_values" in fields(given)
-
-
-# --- payloads --------------------------------------------------------------------------------------------------------
 
 
 def _put(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     saving: _Saving = invocation.state
     if not saving.seen or payloads.is_lost(error):
         return
-    config, checkpoint = invocation.arg(0, "config"), invocation.arg(1, "checkpoint")
-    metadata = invocation.arg(2, "metadata") or {}
+    config, metadata = invocation.arg(0, "config"), invocation.arg(2, "metadata") or {}
     new_versions = invocation.arg(3, "new_versions") or {}
-    channels = checkpoint["channel_values"]
-    stored = channels
+    stored = channels = invocation.arg(1, "checkpoint")["channel_values"]
     if not saving.whole:
         stored = {name: of for name, of in channels.items() if name in new_versions or (saving.inline and is_text(of))}
     saving.is_beside = is_beside(config)
@@ -227,13 +214,10 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
 
 def _by_channel(writes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Return the value of each channel that is written, of one that is written several times a list."""
-    stored = dict(writes)
-    if len(stored) != len(writes):
-        written: dict[str, list[Any]] = {}
-        for channel, each in writes:
-            written.setdefault(channel, []).append(each)
-        stored = {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
-    return stored
+    written: dict[str, list[Any]] = {}
+    for channel, each in writes:
+        written.setdefault(channel, []).append(each)
+    return {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
 
 
 def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
@@ -245,7 +229,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     kind: str,
     error: BaseException | None,
 ) -> None:
-    size, variant = saving.items.pop(0) if saving.items else (saving.blobs + saving.inline, _variant(saving))
+    size, variant = saving.items.pop(0) if saving.items else (sum(saving.sizes) + saving.inline, _variant(saving))
     # SQLite's limit, which a connection may lower and which it can report from Python 3.11 on.
     limit = getattr(getattr(saving.saver, "conn", None), "getlimit", None)
     if limit is not None:
@@ -261,7 +245,7 @@ def _variant(saving: _Saving) -> str | None:
         if module.startswith("langgraph.checkpoint."):
             name = module.split(".")[2]
             # The caps are one to four.
-            return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= saving.blobs else name
+            return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= sum(saving.sizes) else name
     return None
 
 
@@ -395,9 +379,8 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 
 def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
     """Return the path to a subgraph without the ids of its runs, with the numbers of tasks that run side by side."""
-    path = _path(config)
-    if ":" in path:
-        path = "|".join(part.partition(":")[0] for part in path.split("|"))
+    path = text(config["configurable"].get("checkpoint_ns")) or ""
+    path = "|".join(part.partition(":")[0] for part in path.split("|"))
     return " ".join((path, *map(str, _numbers(config, task_path))))
 
 
@@ -406,18 +389,15 @@ def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
     return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
 
 
-def _path(config: Mapping[str, Any]) -> str:
-    return text(config["configurable"].get("checkpoint_ns")) or ""
-
-
 def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
     """Yield the numbers of the tasks that a node has sent: that of the subgraph's run, and of the task that writes.
 
     Such tasks run in one step, and their payloads are no turns of one another. A path without ids is that of a graph
     with a memory of its own: its next turn is its next run, whichever task starts it.
     """
+    path = text(config["configurable"].get("checkpoint_ns")) or ""
     task = fields(config.get("metadata")).get("langgraph_path")
-    if type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in _path(config):
+    if type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in path:
         yield task[1]
     sent = _SENT.fullmatch(task_path)
     if sent is not None:
