@@ -39,13 +39,6 @@ _PROGRAM: Final = (
 )
 
 
-class Cost(NamedTuple):
-    """US dollars of a request's input and of its output."""
-
-    input: float
-    output: float
-
-
 class Rates(NamedTuple):
     """US dollars for a token that is input, read from the cache, written to it, and output.
 
@@ -61,8 +54,8 @@ class Rates(NamedTuple):
     spoken: float | None = None
     cached_audio: float | None = None
 
-    def cost(self, usage: Usage) -> Cost:
-        """Return the cost of a request."""
+    def cost(self, usage: Usage) -> tuple[float, float]:
+        """Return the US dollars of a request's input and of its output."""
         rest = usage.input - usage.cached - usage.written
         read = rest * self.input + usage.cached * self.cached + usage.written * self.written
         wrote = usage.output * self.output
@@ -72,7 +65,7 @@ class Rates(NamedTuple):
             read += min(usage.cached_audio, usage.cached) * (self.cached_audio - self.cached)
         if usage.spoken and self.spoken is not None:
             wrote += min(usage.spoken, usage.output) * (self.spoken - self.output)
-        return Cost(max(read, 0.0), wrote)
+        return max(read, 0.0), wrote
 
 
 class ModelFacts(NamedTuple):
@@ -84,8 +77,8 @@ class ModelFacts(NamedTuple):
     window: int | None = None
     tiers: tuple[tuple[float, ...], ...] = ()
 
-    def cost(self, usage: Usage) -> Cost | None:
-        """Return the cost of a request; None for a model without prices."""
+    def cost(self, usage: Usage) -> tuple[float, float] | None:
+        """Return the US dollars of a request's input and output; None for a model without prices."""
         rates = self.rates(usage)
         return None if rates is None else rates.cost(usage)
 
@@ -97,12 +90,7 @@ class ModelFacts(NamedTuple):
         for each in self.tiers[1:]:
             if usage.input > each[0]:
                 tier = each
-        return _rates(tier)
-
-
-@functools.lru_cache(maxsize=_MOST_MODELS)
-def _rates(tier: tuple[float, ...]) -> Rates:
-    return Rates(*tier[1:])
+        return Rates(*tier[1:])
 
 
 UNKNOWN: Final = ModelFacts()
@@ -200,12 +188,8 @@ class Models:
             self._known[model] = facts
             waiting = self._waiting.pop(model, [])
         for use in waiting:
-            _use(use, facts)
-
-
-@errors.guarded("models.use")
-def _use(use: Callable[[ModelFacts], None], facts: ModelFacts) -> None:
-    use(facts)
+            with errors.reported("models.use"):
+                use(facts)
 
 
 @functools.lru_cache(maxsize=1)

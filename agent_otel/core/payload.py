@@ -105,9 +105,7 @@ def plain_step(step: Step) -> Step:
 def named(step: Step) -> Step:
     """Add the workflow's name where the runtime reported it for the execution but not for the step."""
     step = plain_step(step)
-    if step.workflow is not None or step.execution is None:
-        return step
-    execution = executions.known(step.execution)
+    execution = executions.known(step.execution) if step.workflow is None and step.execution is not None else None
     return step if execution is None else step._replace(workflow=execution.workflow)
 
 
@@ -116,10 +114,7 @@ def placed(step: Step) -> Step:
 
     The calls and model requests there belong to that execution.
     """
-    identity = execution_context.explicit.get()
-    if identity is None and step.workflow is not None:
-        return plain_step(step)
-    step = named(step)
+    step, identity = named(step), execution_context.explicit.get()
     return step if identity is None else step._replace(execution=identity.id)
 
 
@@ -198,9 +193,8 @@ def _remember(
         series.is_stuck(execution_id, stuck=False)
     track.utilization = utilization = size_bytes / cap_bytes if cap_bytes else 0.0
     track.last = (size_bytes, cap_bytes, turns_left)
-    tracks = execution.tracks
     # A list, because another thread may add a payload of another kind meanwhile.
-    nearest = track if tracks is None or len(tracks) == 1 else max(list(tracks.values()), key=_utilization)
+    nearest = max(list((execution.tracks or {}).values()), key=_utilization, default=track)
     if utilization < nearest.utilization:
         execution.carries = nearest.last  # this one may have been nearer before it was compacted
     else:

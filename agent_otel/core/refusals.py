@@ -122,25 +122,31 @@ def refusal(error: Any) -> Refusal | None:
         found.add("message", text_of(error, _MOST_CHARACTERS, _SDKS), 1)
         found.add("", fields_of(error), _DEEPEST)
         if any(_CLASS in class_name(cls) for cls in classes_of(type(error))):
-            return Refusal(semconv.CONTEXT, found.text)
+            found.codes.insert(0, "prompt_too_long")
     else:
         found.add("", error, _DEEPEST)
+    said = "\n".join(found.texts)
+    reason = _reason(found, said)
+    return None if reason is None else Refusal(reason, said)
+
+
+def _reason(found: _Said, said: str) -> str | None:
     for code in found.codes:
         if code in _REASONS_BY_CODE:
-            return Refusal(_REASONS_BY_CODE[code], found.text)
+            return _REASONS_BY_CODE[code]
     statuses = (found.statuses.get(name) for name in _STATUSES)
     status = next((one for one in statuses if one is not None and one != _STREAMED), None)
     is_elsewhere = status is not None and not 400 <= status < 500  # noqa: PLR2004 - errors of the client
     if is_elsewhere or is_named(error, _UNSENT):
         return None
     for reason, words in _WORDS.items():
-        if any(re.search(each, found.text, re.IGNORECASE | re.DOTALL) for each in words):
-            return Refusal(reason, found.text)
+        if any(re.search(each, said, re.IGNORECASE | re.DOTALL) for each in words):
+            return reason
     if status == _TOO_LARGE:
-        return Refusal(semconv.REQUEST_TOO_LARGE, found.text)
+        return semconv.REQUEST_TOO_LARGE
     is_bad = status in _BAD_REQUEST or (status is None and "invalid_request_error" in found.codes)
     is_other = is_bad and not any(re.search(_NOT_ITS_FAULT, code) for code in found.codes)
-    return Refusal(semconv.OTHER_REASON, found.text) if is_other else None
+    return semconv.OTHER_REASON if is_other else None
 
 
 def reported(item: Any) -> Any:
@@ -158,12 +164,7 @@ class _Said:
     def __init__(self) -> None:
         self.codes: list[str] = []
         self.statuses: dict[str, int] = {}
-        self._texts: list[str] = []
-
-    @property
-    def text(self) -> str:
-        """All texts."""
-        return "\n".join(self._texts)
+        self.texts: list[str] = []
 
     def add(self, key: str, value: Any, levels: int) -> None:
         """Add a value, and the fields in it that errors have."""
@@ -174,8 +175,8 @@ class _Said:
             said = value[:_MOST_CHARACTERS].decode(errors="replace") if cls is bytes else text(value) or ""
             if key in _CODES_IN:
                 self.codes.append(said.lower()[:_MOST_CHARACTERS])
-            if len(self._texts) < _MOST_TEXTS:
-                self._texts.append(said[:_MOST_CHARACTERS])
+            if len(self.texts) < _MOST_TEXTS:
+                self.texts.append(said[:_MOST_CHARACTERS])
         elif levels:
             for name, inner in fields(value).items():
                 if name in _READ:
@@ -197,8 +198,8 @@ def blamed(found: Refusal, parts: Sequence[RequestPart], *, is_continued: bool) 
     part = None
     if reason in _TOO_MUCH:
         wanted = (semconv.TOOL_RESULTS,) if reason != semconv.STRING_TOO_LONG else semconv.REQUEST_PARTS
-        sizes = [(size(part.value).bytes, -at) for at, part in enumerate(parts) if part.part in wanted]
-        part = parts[-max(sizes)[1]] if sizes else None
+        large = [each for each in parts if each.part in wanted]
+        part = max(large, key=lambda each: size(each.value).bytes, default=None)
     if reason not in {semconv.CONTEXT, semconv.REQUEST_TOO_LARGE}:
         named = (each for each in parts if each.part in OF_CALLS and each.call_id and each.call_id in said)
         unanswered = (each for of, each in unpaired if of == reason)

@@ -104,9 +104,10 @@ def timeless(value: object) -> str:
 
 def timeless_print(one: Sized) -> int:
     """Return a fingerprint of a part that does not depend on its dates and times."""
-    text = timeless(one.part.value)
+    read = first_text(one.part.value)[:_READ]
+    text = _CLOCK.sub("", read)
     # Without a clock, the fingerprint distinguishes texts by their size as well.
-    return hash((one.part.part, text)) if text != first_text(one.part.value)[:_READ] else one.print
+    return hash((one.part.part, text)) if text != read else one.print
 
 
 def outcome(value: object, measured: Size, arguments: object) -> int:
@@ -265,11 +266,6 @@ LARGE_ARGUMENTS: Final = 2_000
 _MARK_BYTES: Final = 96
 #: Bytes of a trimmed result's line around its beginning: its size, tool, status and a reference.
 _LINE_BYTES: Final = 64
-
-
-def divided(total: int, shares: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
-    """Divide tokens in proportion to bytes, by key; the parts sum up to the total."""
-    return dict(zip(shares, portions(total, list(shares.values())), strict=True))
 
 
 def portions(total: int, sizes: Sequence[int]) -> list[int]:

@@ -20,7 +20,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
-from agent_otel.core.request_parts import divided, of_kind, portions, timeless
+from agent_otel.core.request_parts import of_kind, portions, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean
@@ -349,14 +349,13 @@ class ToolSet:
     )
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
-        sizes: dict[tuple[str, str], int] = {}
+        sizes: dict[str, int] = {}
         for name, definition in tool_names.definitions_in(definitions):
             if len(sizes) < _MOST_OFFERED:
-                key = (semconv.TOOLS, clean(name))
-                sizes[key] = sizes.get(key, 0) + size(definition).bytes
+                sizes[clean(name)] = sizes.get(clean(name), 0) + size(definition).bytes
         self.bytes = whole_bytes
         #: The bytes of a definition, with its share of what stands around all.
-        self.sizes = {name: part for (_, name), part in divided(whole_bytes, sizes).items()}
+        self.sizes = dict(zip(sizes, portions(whole_bytes, list(sizes.values())), strict=True))
         #: Tools that no call of this process has had so far.
         self.uncalled: frozenset[str] = frozenset(self.sizes)
         self.uncalled_bytes = sum(self.sizes.values())

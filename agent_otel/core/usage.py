@@ -24,13 +24,12 @@ class Usage(NamedTuple):
     ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, ``written`` were
     written to it, and ``media`` are those of images, audio and other media, of which ``audio`` have a price of their
     own. ``cached_audio`` are those that are audio and were read from the cache. ``output`` counts the response, of
-    which ``reasoning`` are no text of it, and ``spoken`` are audio.
+    which ``spoken`` are audio.
     """
 
     input: int = 0
     cached: int = 0
     output: int = 0
-    reasoning: int = 0
     media: int = 0
     written: int = 0
     audio: int = 0
@@ -119,7 +118,6 @@ def _chat(counts: Mapping[str, Any]) -> Usage:
         _count(counts, "prompt_tokens"),
         _count(details, "cached_tokens"),
         _count(counts, "completion_tokens"),
-        _count(written, "reasoning_tokens"),
         _count(details, "audio_tokens", "image_tokens"),
         _count(details, "cache_write_tokens"),
         _count(details, "audio_tokens"),
@@ -142,7 +140,6 @@ def _items(counts: Mapping[str, Any]) -> Usage:
         _count(counts, "input_tokens") + apart,
         cached,
         _count(counts, "output_tokens"),
-        _count(written, "reasoning_tokens", "reasoning"),
         _count(details, "audio_tokens", "image_tokens", "audio", "image"),
         put,
         _count(details, "audio_tokens", "audio"),
@@ -152,22 +149,18 @@ def _items(counts: Mapping[str, Any]) -> Usage:
 
 
 def _bedrock(counts: Mapping[str, Any]) -> Usage:
-    cached = _count(counts, "cacheReadInputTokens")
-    put = _count(counts, "cacheWriteInputTokens")
-    read_in = cached + put + _count(counts, "inputTokens")
-    return Usage(read_in, cached, _count(counts, "outputTokens"), written=put)
+    cached, put = _count(counts, "cacheReadInputTokens"), _count(counts, "cacheWriteInputTokens")
+    return Usage(cached + put + _count(counts, "inputTokens"), cached, _count(counts, "outputTokens"), written=put)
 
 
 def _google(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
     """Read Gemini or Google's interactions, which count thoughts apart from the output."""
     sent, of_tools, cached, wrote, thought, *by_modality = names
     (media, audio), (_, spoken), (_, cached_audio) = (_of_media(counts.get(name)) for name in by_modality)
-    thoughts = _count(counts, thought)
     return Usage(
         _count(counts, sent, of_tools),
         _count(counts, cached),
-        _count(counts, wrote) + thoughts,
-        thoughts,
+        _count(counts, wrote, thought),
         media,
         audio=audio,
         spoken=spoken,

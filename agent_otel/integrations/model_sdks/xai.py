@@ -65,7 +65,6 @@ def _usage(response: Any) -> Usage | None:
         counts.prompt_tokens,
         counts.cached_prompt_text_tokens,
         counts.completion_tokens + counts.reasoning_tokens,
-        counts.reasoning_tokens,
         counts.prompt_image_tokens,
     )
     return found if found.input or found.output else None

@@ -7,7 +7,7 @@ import pytest
 from agent_otel.core.delivery import add_shares
 from agent_otel.core.model_tokens import by_part
 from agent_otel.core.models import ModelFacts, Models, Rates
-from agent_otel.core.request_parts import NO_ORDER, NO_SHARES, Shares, Sized, divided, portions
+from agent_otel.core.request_parts import NO_ORDER, NO_SHARES, Shares, Sized, portions
 from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
@@ -15,16 +15,10 @@ from tests.rows import each_row
 
 
 def test_the_parts_sum_up_to_the_total() -> None:
-    shares = {("system", ""): 333, ("tool_results", "search"): 333, ("user", ""): 334, ("assistant", ""): 0}
-    assert divided(1001, shares) == {
-        ("system", ""): 333,
-        ("tool_results", "search"): 333,
-        ("user", ""): 335,
-        ("assistant", ""): 0,
-    }
-    assert sum(divided(7, shares).values()) == 7
-    assert divided(7, {}) == {}
-    assert divided(7, {("user", ""): 0}) == {("user", ""): 0}
+    assert portions(1001, [333, 333, 334, 0]) == [333, 333, 335, 0]
+    assert sum(portions(7, [333, 333, 334, 0])) == 7
+    assert portions(7, []) == []
+    assert portions(7, [0]) == [0]
 
 
 def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:

@@ -67,7 +67,7 @@ INTERACTION = {
     "output_tokens_by_modality": [SimpleNamespace(modality="audio", tokens=20)],
     "cached_tokens_by_modality": [{"modality": "text", "tokens": 720}, {"modality": "audio", "tokens": 48}],
 }
-WRITTEN = Usage(1000, 700, 200, 150, written=200)
+WRITTEN = Usage(1000, 700, 200, written=200)
 METRICS = (
     '{"amazon-bedrock-invocationMetrics": {"inputTokenCount": 3, "outputTokenCount": 13, '
     '"cacheReadInputTokenCount": 20000, "cacheWriteInputTokenCount": 5000}}'
@@ -78,11 +78,11 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
 @each_row(
     ("counts", "usage"),
     [
-        (CHAT, Usage(1000, 768, 200, 150, 40, audio=40, spoken=30, cached_audio=24)),
-        (RESPONSES, Usage(1000, 768, 200, 150)),
+        (CHAT, Usage(1000, 768, 200, 40, audio=40, spoken=30, cached_audio=24)),
+        (RESPONSES, Usage(1000, 768, 200)),
         (ANTHROPIC, Usage(1000, 768, 200, written=200)),
-        (LANGCHAIN, Usage(1000, 768, 200, 150, written=200)),
-        (GEMINI, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20, cached_audio=48)),
+        (LANGCHAIN, Usage(1000, 768, 200, written=200)),
+        (GEMINI, Usage(1000, 768, 200, 258, audio=58, spoken=20, cached_audio=48)),
         (BEDROCK, Usage(1000, 768, 200, written=200)),
         ({"prompt_eval_count": 1000, "eval_count": 200, "done": True}, Usage(1000, 0, 200)),
         (
@@ -90,7 +90,7 @@ BEDROCK = {"inputTokens": 32, "outputTokens": 200, "cacheReadInputTokens": 768, 
             WRITTEN._replace(spoken=30),
         ),
         (RESPONSES | {"input_tokens_details": {"cached_tokens": 700, "cache_write_tokens": 200}}, WRITTEN),
-        (INTERACTION, Usage(1000, 768, 200, 150, 258, audio=58, spoken=20, cached_audio=48)),
+        (INTERACTION, Usage(1000, 768, 200, 258, audio=58, spoken=20, cached_audio=48)),
     ],
 )
 def test_each_format_gives_the_same_tokens(counts: dict[str, Any], usage: Usage) -> None:
@@ -116,8 +116,8 @@ def test_a_report_without_a_count_is_none(counts: object) -> None:
 
 
 def test_totals_of_a_stream_grow_and_shares_add_up() -> None:
-    begin, end = Usage(1000, 768), Usage(0, 0, 200, 150)
-    assert begin.joined(end) == Usage(1000, 768, 200, 150)
+    begin, end = Usage(1000, 768), Usage(0, 0, 200)
+    assert begin.joined(end) == Usage(1000, 768, 200)
     assert Usage(1000, 0, 50).joined(Usage(1000, 0, 200)) == Usage(1000, 0, 200)
     assert Usage(1000, 0, 50).joined(Usage(0, 0, 150), adds=True) == Usage(1000, 0, 200)
 
