@@ -126,11 +126,11 @@ def refusal(error: Any) -> Refusal | None:
     else:
         found.add("", error, _DEEPEST)
     said = "\n".join(found.texts)
-    reason = _reason(found, said)
+    reason = _reason(error, found, said)
     return None if reason is None else Refusal(reason, said)
 
 
-def _reason(found: _Said, said: str) -> str | None:
+def _reason(error: Any, found: _Said, said: str) -> str | None:
     for code in found.codes:
         if code in _REASONS_BY_CODE:
             return _REASONS_BY_CODE[code]
