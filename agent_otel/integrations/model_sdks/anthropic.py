@@ -43,14 +43,8 @@ __all__ = ["ENTRY", "delay", "messages", "refused", "request", "result_of"]
 
 _RUNNER = "anthropic.lib.tools._beta_session_runner"
 SESSIONS = (
-    Site(
-        Candidate(_RUNNER, session_tool="SessionToolRunner._call_tool", failing="tool_error_content"),
-        minimum="2.11",
-    ),
-    Site(
-        Candidate("anthropic.resources.beta.sessions.events", sent="Events.send AsyncEvents.send"),
-        minimum="2.11",
-    ),
+    Site(Candidate(_RUNNER, session_tool="SessionToolRunner._call_tool", failing="tool_error_content"), minimum="2.11"),
+    Site(Candidate("anthropic.resources.beta.sessions.events", sent="Events.send AsyncEvents.send"), minimum="2.11"),
 )
 
 ENTRY = Integration(
@@ -171,20 +165,21 @@ def result_of(sent: Any) -> ToolResult:
     return ToolResult("" if content is None else content)
 
 
-def _replace(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
-    """Put a replacement into the block that the model is sent; a skipped call has none."""
-    return _replaced(block or result_block(invocation.arg(1, "tool_use").id, ""), replacement)
-
-
-def _replace_member(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
-    """Do the same for a toolset's member, whose block names its toolset."""
-    use = invocation.arg(0, "tool_use")
-    return _replaced(block or result_block(use.id, "", toolset_name=use.toolset_name), replacement)
-
-
 def _replaced(block: dict[str, Any], replacement: Replacement) -> dict[str, Any]:
+    """Put a replacement into the block that the model is sent."""
     flag = {"is_error": True} if replacement.is_error else {}
     return {**block, "content": replacement.text, **flag}
+
+
+def _replacing(place: int, *names: str) -> Callable[[Any, Replacement, Invocation], dict[str, Any]]:
+    """Return a function that replaces a block; that of a skipped call is made, with these attributes of the call."""
+
+    def replace(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
+        use = invocation.arg(place, "tool_use")
+        made = block or result_block(use.id, "", **{name: getattr(use, name) for name in names})
+        return _replaced(made, replacement)
+
+    return replace
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
@@ -225,10 +220,10 @@ run_tool = ToolReader(
     call_at(1, "tool_use", "name", "input", "id"),
     result_of,
     is_refusal=_is_refusal,
-    replace=_replace,
+    replace=_replacing(1),
     inject=_inject,
 )
-member = ToolReader(call_at(0, "tool_use", "name", "input", "id"), result_of, replace=_replace_member)
+member = ToolReader(call_at(0, "tool_use", "name", "input", "id"), result_of, replace=_replacing(0, "toolset_name"))
 _call = ToolReader(
     lambda invocation: ToolCall(invocation.instance.name, invocation.arg(0, "input"), _call_id(invocation)),
     ToolResult,
@@ -240,11 +235,9 @@ _call = ToolReader(
 
 
 def _take_note(_: Invocation, content: Any, error: BaseException | None) -> None:
-    blocks = [] if error is not None else listed(content)
-    asked = {id(block.input): block.id for block in blocks if text(block.type) == "tool_use"}
     turn = _turn.get()
-    if turn is not None:
-        turn.asked.update(asked)
+    if turn is not None and error is None:
+        turn.asked.update({id(block.input): block.id for block in listed(content) if text(block.type) == "tool_use"})
 
 
 def _put(invocation: Invocation, message: Any, _: BaseException | None) -> None:

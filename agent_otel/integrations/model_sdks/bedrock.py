@@ -7,16 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
-from agent_otel._internal.object_kinds import (
-    dictionaries,
-    fields,
-    given,
-    is_dict,
-    is_named,
-    listed,
-    reworded,
-    text,
-)
+from agent_otel._internal.object_kinds import dictionaries, fields, given, is_dict, listed, reworded, text
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
@@ -25,7 +16,7 @@ from agent_otel.integrations.final_request import BodyArgument, joined, tool_fie
 from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.integrations.wrap import watched
+from agent_otel.integrations.wrap import streams
 from agent_otel.messages.anthropic import converse_parts, is_cached
 
 if TYPE_CHECKING:
@@ -95,21 +86,37 @@ def _raw(known: Mapping[str, Any]) -> tuple[str, bytes]:
 
 
 def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    params = invocation.arg(1, "api_params")
+    params: Any = invocation.arg(1, "api_params")
+    invokes = _invokes(invocation)
+    body = body_of(params) if invokes else params if _request(invocation) is not None else None
+    messages = fields(body).get("messages")
+    if body is None or type(messages) is not list:
+        return
     # botocore made this dictionary for this request only, so it is changed in place.
-    if _invokes(invocation):
-        _rewrite_body(params, view)
-    elif _request(invocation) is not None and type(fields(params).get("messages")) is list:
-        params["messages"] = view(params["messages"], cached=is_cached(params))
+    if not invokes:
+        params["messages"] = view(messages, cached=is_cached(params))
+        return
+    made = view(messages, cached=any(mark in json.dumps(messages) for mark in ("cache_control", "cachePoint")))
+    if made is not messages:
+        _invoke_put(params, {**body, "messages": made})
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
-    """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
-    change = _answer_only_body if _invokes(invocation) else _answer_without_tools
-    change(invocation.arg(1, "api_params"), note)
+    """Forbid tool calls, and add the note to the system message."""
+    params = invocation.arg(1, "api_params")
+    body = (body_of(params) or {}) if _invokes(invocation) else params
+    if "anthropic_version" in body:
+        body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
+    elif body is params or is_converse(body):
+        _answer_without_tools(body, note)
+    else:
+        body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
+    if body is not params:
+        _invoke_put(params, body)
 
 
 def _answer_without_tools(params: dict[str, Any], note: str) -> None:
+    """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
     names = dict[str | None, str | None]()
     params["messages"] = [_in_text(message, names) for message in dictionaries(params["messages"])]
     if ":prompt/" in (text(params.get("modelId")) or ""):  # which has the system prompt; Converse rejects another
@@ -173,12 +180,13 @@ def _passes(event: Any) -> bool:
     return kind == "contentBlockDelta" and b'"toolUse"' not in payload
 
 
+_stream_of, _watch_stream = streams("EventStream", generator="_event_generator")
+
+
 def _watch(response: Any, visit: ResponseVisit) -> Any:
     """Put a visit around the raw events of a stream."""
     known = fields(response)
-    stream: Any = given(known.get("stream"), known.get("body"))
-    if is_named(stream, "EventStream"):
-        stream._event_generator = watched(stream._event_generator, visit)
+    _watch_stream(given(known.get("stream"), known.get("body")), visit)
     return response
 
 
@@ -209,11 +217,6 @@ def _plain(value: Any) -> Any:
     return {kind: json.loads(payload)} if kind else known
 
 
-def _stream(response: Any) -> Any:
-    stream = fields(response).get("stream")
-    return stream if is_named(stream, "EventStream") else None
-
-
 def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
     for payload in changes.values():
         event.payload = json.dumps(payload, separators=(",", ":")).encode()
@@ -229,14 +232,13 @@ retrying = retries.blocking(_refused)
 refusing = retries.refused(_refused)
 _PARAMS = BodyArgument(1, "api_params", "modelId")
 exchange = Exchange(
-    _body, _PARAMS.put, _plain, _stream, "_event_generator", _changed, reword=_reword, apart=_PARAMS.apart
+    *(_body, _PARAMS.put, _plain, lambda response: _stream_of(fields(response).get("stream")), "_event_generator"),
+    *(_changed,),
+    reword=_reword,
+    apart=_PARAMS.apart,
 )
 request = ModelReader(
-    *(_request, _usage, _asks, _watch),
-    rewrite=_rewrite,
-    answer_only=_answer_only,
-    exchange=exchange,
-    passes=_passes,
+    *(_request, _usage, _asks, _watch), rewrite=_rewrite, answer_only=_answer_only, exchange=exchange, passes=_passes
 )
 
 # The names of the tokens of the input, of the output, and of what the cache has read and written.
@@ -279,28 +281,6 @@ def _invoke_request(params: Any) -> ModelRequest | None:
     if is_converse(body):
         return _converse(body, model)
     return openai.chat_request(body)._replace(model=model)
-
-
-def _rewrite_body(params: dict[str, Any], view: Callable[..., Any]) -> None:
-    """Put a view in the place of the messages."""
-    body = body_of(params)
-    if body is not None and type(body.get("messages")) is list:
-        messages = body["messages"]
-        made = view(messages, cached=any(mark in json.dumps(messages) for mark in ("cache_control", "cachePoint")))
-        if made is not messages:
-            _invoke_put(params, {**body, "messages": made})
-
-
-def _answer_only_body(params: dict[str, Any], note: str) -> None:
-    """Forbid tool calls, and add the note to the system message."""
-    body = body_of(params) or {}
-    if "anthropic_version" in body:
-        body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
-    elif is_converse(body):
-        _answer_without_tools(body, note)
-    else:
-        body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
-    _invoke_put(params, body)
 
 
 def _invoke_put(params: dict[str, Any], body: dict[str, Any]) -> None:

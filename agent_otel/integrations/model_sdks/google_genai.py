@@ -76,8 +76,7 @@ ENTRY = Integration(
         INTERACTIONS,
         # Automatic function calling.
         Candidate(
-            "google.genai._extra_utils",
-            invoke="invoke_function_from_dict_args invoke_function_from_dict_args_async",
+            "google.genai._extra_utils", invoke="invoke_function_from_dict_args invoke_function_from_dict_args_async"
         ),
     ),
 )

@@ -51,7 +51,8 @@ def _streamed(invocation: Invocation) -> ModelRequest:
 
 
 def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metadata: Any) -> ModelRequest:
-    remedy_hooks.announce_messages(_announced(message) for message in messages)
+    said = map(fields, messages)
+    remedy_hooks.announce_messages((_KINDS.get(text(m.get("type")) or "", USER), text(m.get("id"))) for m in said)
     around = _running()
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):
@@ -64,12 +65,6 @@ def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metad
     forced = is_forced(invocation.kwargs.get("tool_choice"))
     parts = _parts(messages, invocation.kwargs)
     return ModelRequest(parts, agent=agent, execution=thread, model=model, must_call=forced)
-
-
-def _announced(message: Any) -> tuple[str, str | None]:
-    """Return the part that a message is of a request, and its id."""
-    known = fields(message)
-    return _KINDS.get(text(known.get("type")) or "", USER), text(known.get("id"))
 
 
 def _running() -> Any:
@@ -139,8 +134,7 @@ def _answer(response: Any) -> Mapping[str, Any]:
 
 def _event_usage(event: Any) -> Usage | None:
     """Return the usage in the last event of a message, if the provider's SDK is not read."""
-    known = fields(event)
-    return read_usage(known.get("usage")) if text(known.get("event")) == _FINISHED else None
+    return read_usage(fields(event).get("usage")) if _event_ends(event) else None
 
 
 def _event_asks(event: Any) -> Sequence[AskedCall] | None:
@@ -153,10 +147,7 @@ def _event_asks(event: Any) -> Sequence[AskedCall] | None:
 
 
 def _event_ends(event: Any) -> bool:
-    return text(fields(event).get("event")) == _FINISHED
-
-
-_FINISHED = "message-finish"
+    return text(fields(event).get("event")) == "message-finish"
 
 
 def _call(call: Any) -> AskedCall:

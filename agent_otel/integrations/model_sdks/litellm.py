@@ -43,10 +43,7 @@ if TYPE_CHECKING:
 _FIRST = "1.106"
 _LOOPS = {"looping": "run_tool_loop", "looping_async": "arun_tool_loop"}
 
-LOOP = Site(
-    Candidate("litellm.harness.handlers.tool_loop_handler", function="_execute_tool"),
-    minimum="1.106",
-)
+LOOP = Site(Candidate("litellm.harness.handlers.tool_loop_handler", function="_execute_tool"), minimum="1.106")
 LOOPS = (
     Site(Candidate("litellm.tool_loop", **_LOOPS), minimum=_FIRST),
     Site(Candidate("litellm", **_LOOPS), minimum=_FIRST),  # imported before the switch is on

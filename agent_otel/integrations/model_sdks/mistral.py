@@ -57,10 +57,7 @@ if TYPE_CHECKING:
 _CHATS = "Chat.complete Chat.complete_async Chat.stream Chat.stream_async"
 _RUN = "Conversations.run_async"
 LOOP = (
-    Site(
-        Candidate("mistralai.extra.run.context", called="create_function_result"),
-        minimum="1.12",
-    ),
+    Site(Candidate("mistralai.extra.run.context", called="create_function_result"), minimum="1.12"),
     Site(
         Candidate("mistralai.client.conversations", conversation_run=_RUN),  # 2.0 and later
         Candidate("mistralai.conversations", conversation_run=_RUN),
@@ -68,10 +65,7 @@ LOOP = (
     ),
 )
 
-VOICE = Site(
-    Candidate("mistralai.extra.voice_agents.tools", invoke="FunctionHandler.invoke"),
-    minimum="3.3",
-)
+VOICE = Site(Candidate("mistralai.extra.voice_agents.tools", invoke="FunctionHandler.invoke"), minimum="3.3")
 ENTRY = Integration(
     "mistralai",
     minimum="1.3",

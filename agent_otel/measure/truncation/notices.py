@@ -47,10 +47,7 @@ _NOUN: Final = (
 )
 
 ENGLISH: Final = Language(
-    (
-        *("runcat", "mitted", "lipped", "elided", " more ", "howing ", "hown", "too l", "aved ", "isplayed"),
-        "ncomplete",
-    ),
+    (*("runcat", "mitted", "lipped", "elided", " more ", "howing ", "hown", "too l", "aved ", "isplayed"), "ncomplete"),
     r"(?:truncat(?:ed|ing)|omitt(?:ed|ing)|elided|clipped|trimmed|cropped|cut (?:off|short)|abbreviated|shortened|"
     r"skipp(?:ed|ing)|suppressed|hidden|collapsed|removed|not (?:shown|displayed|listed|included)|too (?:large|long)|"
     r"exceed(?:s|ed)|limit reached)",
