@@ -423,16 +423,13 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
         execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    attributes: dict[str, Any] = {**shown, **use.attributes(), **_largest(sent.shares)}
+    put_on_any(sent.span, {**shown, **use.attributes(), **_largest(sent.shares)})
     shown.clear()
-    put_on_any(sent.span, attributes)
 
 
 def _largest(shares: Shares) -> dict[str, Any]:
     """Return the attributes of a request for its largest part, and for the tool with most bytes in it."""
-    found: dict[str, Any] = {}
-    if shares.largest_part is not None:
-        found[semconv.CONTEXT_LARGEST_PART] = shares.largest_part
+    found: dict[str, Any] = {semconv.CONTEXT_LARGEST_PART: shares.largest_part} if shares.largest_part else {}
     if (tool := shares.largest_tool) is not None:
         found[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
         found[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.execution_state import ExecutionState, PayloadKind, SeenCall
+    from agent_otel.core.execution_state import ExecutionState, PayloadKind
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
@@ -157,15 +157,16 @@ def _store(out: Telemetry, step: Step, carried: Payload) -> dict[str, Any]:
     stored = execution.stored = execution.stored or Stored()
     size_bytes, limit_bytes = carried.bytes, out.settings.store_warn_bytes
     new, more = stored.add(size_bytes, is_state=carried.direction == semconv.STATE, is_appended=carried.is_appended)
-    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, step.runtime, step.workflow)
-    out.metrics.record(semconv.STORE_NEW, new, step.runtime, step.workflow)
+    names = step.runtime, step.workflow
+    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, *names)
+    out.metrics.record(semconv.STORE_NEW, new, *names)
     times = stored.written / max(1, stored.new)
     found: dict[str, Any] = {semconv.STORE_BYTES: stored.written, semconv.STORE_AMPLIFICATION: round(times, 2)}
     turns = turns_until_full(_GIGABYTE - stored.written, size_bytes, max(0, more)) if more else None
     if turns is not None:
         found[semconv.STORE_TURNS] = turns
     if stored.written - size_bytes <= limit_bytes < stored.written:
-        out.metrics.record(semconv.STORES_LARGE, 1, step.runtime, step.workflow)
+        out.metrics.record(semconv.STORES_LARGE, 1, *names)
         ahead = "" if turns is None else f", and has 1 GB after {turns + 1:,} more states"
         errors.warn_once(
             f"store {step.runtime} {step.workflow}",
@@ -179,7 +180,7 @@ def _remember(
     execution_id: str, kind: PayloadKind, carried: Payload, cap_bytes: int | None, series: PayloadSeries
 ) -> int | None:
     """Record the payload in the ledger; return its turns to cap, None where there is no forecast."""
-    direction, size_bytes = carried.direction, carried.bytes
+    size_bytes = carried.bytes
     execution, track = executions.carried(execution_id, kind, size_bytes, again=carried.again)
     sizes = track.sizes[:]
     turns_left = turns_to_cap(sizes, cap_bytes) if cap_bytes is not None else None
@@ -198,7 +199,7 @@ def _remember(
     if utilization < nearest.utilization:
         execution.carries = nearest.last  # this one may have been nearer before it was compacted
     else:
-        if direction != semconv.OUTPUT:  # an output holds the results of its own step only
+        if carried.direction != semconv.OUTPUT:  # an output holds the results of its own step only
             execution.carried_on(sizes)
         execution.carries = track.last
         is_turn = not (carried.again or track.refused)  # a retry of a refused payload is none
@@ -282,19 +283,13 @@ def _held(execution: ExecutionState) -> Held | None:
     read = execution.read
     if read is None or execution.is_continued:
         return None
-    deliveries = _deliveries(execution.call_ids)
-    return Held(read.prints, len(read.prints), read.modulus, lambda call_id: deliveries.get(short(call_id)))
-
-
-def _deliveries(calls: Mapping[str, SeenCall]) -> dict[str, Delivery]:
-    """Return what was delivered of the results; a result behind the last delivered one may still be on its way."""
     found: dict[str, Delivery] = {}
-    is_pending = True
-    for call_id, call in reversed(list(calls.items())):
+    is_pending = True  # a result behind the last delivered one may still be on its way
+    for call_id, call in reversed(list(execution.call_ids.items())):
         is_pending = is_pending and call.most_delivered < 0
         if max(call.produced, call.most_delivered) >= 0 and call.fragment is not REUSED:
             found[call_id] = Delivery(max(0, call.produced), max(0, call.most_delivered), is_pending)
-    return found
+    return Held(read.prints, len(read.prints), read.modulus, lambda call_id: found.get(short(call_id)))
 
 
 @dataclass

@@ -160,8 +160,6 @@ class Texts(NamedTuple):
     duplicate_bytes: int = 0
 
 
-NO_TEXTS = Texts()
-
 # Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
 # check would leave what its setting lets through of each larger result. Trimming would leave a line of each result of
 # an old turn, and the compaction of arguments a mark. No text is read.
@@ -229,7 +227,7 @@ class Shares(NamedTuple):
     bytes: dict[tuple[str, str], int]
     order: Order = NO_ORDER
     removed: Mapping[str, int] = {}
-    texts: Texts = NO_TEXTS
+    texts: Texts = Texts()
     savable: Savable = NO_SAVABLE
     #: Bytes by part.
     by_part: Mapping[str, int] = {}
