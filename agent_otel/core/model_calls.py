@@ -44,7 +44,7 @@ from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import hashes_in, prints
-from agent_otel.measure.size import Size, size
+from agent_otel.measure.size import Size, estimated_tokens, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import setup, spans
@@ -392,7 +392,7 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
         **out.label_attributes,
     }
     length = characters(call.result.value) if replaced is None else -1
-    attributes[semconv.RESULT_ESTIMATED_TOKENS] = ((length if length >= 0 else call.size.bytes) + 3) // 4
+    attributes[semconv.RESULT_ESTIMATED_TOKENS] = estimated_tokens(length if length >= 0 else call.size.bytes)
     if not call.size.exact:
         attributes[semconv.RESULT_ESTIMATED] = True
     if cuts:

@@ -272,7 +272,7 @@ def _beside(
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
     attributes = {**step_attributes(step), **out.label_attributes}
-    return spans.open_payload_span(out.tracer, step.activity or "", attributes, None, parent)
+    return spans.started(out.tracer, semconv.PAYLOAD_CHILD, step.activity or "", attributes, None, parent)
 
 
 def _held(execution: ExecutionState) -> Held | None:

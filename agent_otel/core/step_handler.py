@@ -255,9 +255,9 @@ def _record(step: Step, carried: Payload, started_ns: int | None = None, refused
         parent, links = (
             (None, ()) if trace.get_current_span().get_span_context().is_valid else durable_runs.around(out, step)
         )
-        span = spans.open_payload_span(
-            out.tracer, name, {**payloads.step_attributes(step), **out.label_attributes}, started_ns, parent, links
-        )
+        attributes = {**payloads.step_attributes(step), **out.label_attributes}
+        operation = semconv.PAYLOAD_CHILD if started_ns is None else semconv.EXECUTE_ACTIVITY
+        span = spans.started(out.tracer, operation, name, attributes, started_ns, parent, links)
         durable_runs.opened(step, span.span)
     payloads.finish(out, step, span, weighed, None, refused=refused is not None)
 

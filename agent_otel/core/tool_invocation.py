@@ -29,7 +29,7 @@ from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import prints
-from agent_otel.measure.size import Size, size
+from agent_otel.measure.size import Size, estimated_tokens, size
 from agent_otel.measure.truncation.detect import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import foreign_spans, metrics, spans
@@ -403,7 +403,7 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:  # noqa: C901 - all
             attributes[semconv.FAILURE_BYTES] = call.failed.bytes
     else:
         attributes[semconv.RESULT_BYTES] = call.produced.bytes
-        attributes[semconv.RESULT_ESTIMATED_TOKENS] = (call.characters + 3) // 4
+        attributes[semconv.RESULT_ESTIMATED_TOKENS] = estimated_tokens(call.characters)
         # A size that equals a limit of the table is only suspected to be truncated.
         established = bool(call.cuts) and any(reason != semconv.SUSPECTED for _, reason in call.cuts)
         attributes[semconv.RESULT_TRUNCATED] = established

@@ -38,6 +38,11 @@ class Size(NamedTuple):
     exact: bool
 
 
+def estimated_tokens(characters: int) -> int:
+    """Return the tokens that a text of so many characters has about."""
+    return (characters + 3) // 4
+
+
 def text_bytes(text: str) -> int:
     """Return the length of a text in UTF-8 bytes; O(1) for ASCII, else about 1 ns a byte in pieces of 64 Ki characters.
 

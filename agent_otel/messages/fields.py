@@ -38,6 +38,12 @@ def text(value: Any) -> str | None:
     return value if type(value) is str and value else None
 
 
+def first(response: Any, key: str, name: str) -> Mapping[str, Any]:
+    """Return the fields of the first choice or candidate under a name."""
+    choices = listed(fields(response).get(key))
+    return fields(fields(choices[0]).get(name)) if choices else {}
+
+
 def text_of(content: Any) -> str:
     """Return the text of a message's content: a text, or the texts of its blocks without reasoning."""
     if not is_list(content):

@@ -19,7 +19,7 @@ from agent_otel.messages.base import (
     Tool,
     Transcript,
 )
-from agent_otel.messages.fields import fields, listed, text, text_of, without
+from agent_otel.messages.fields import fields, first, listed, text, text_of, without
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ class Gemini(Format):
 
 
 def _content(response: Mapping[str, Any]) -> Mapping[str, Any]:
-    candidates = listed(response.get("candidates"))
-    return fields(fields(candidates[0]).get("content")) if candidates else {}
+    return first(response, "candidates", "content")
 
 
 def call_part(name: str, arguments: Any, **named: str) -> Body:

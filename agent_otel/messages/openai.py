@@ -11,6 +11,7 @@ from agent_otel.core.types import RequestPart
 from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, RequestedCall, Tool
 from agent_otel.messages.fields import (
     fields,
+    first,
     is_kept,
     is_list,
     listed,
@@ -22,7 +23,7 @@ from agent_otel.messages.fields import (
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 
 #: Types of blocks that streams bring in pieces.
@@ -113,13 +114,11 @@ class Chat(Format):
 
     @staticmethod
     def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
-        choices = listed(response.get("choices"))
-        return fields(fields(choices[0]).get("message")) if choices else {}
+        return first(response, "choices", "message")
 
     @staticmethod
     def _delta(item: Mapping[str, Any]) -> Mapping[str, Any]:
-        choices = listed(fields(item).get("choices"))
-        return fields(fields(choices[0]).get("delta")) if choices else {}
+        return first(item, "choices", "delta")
 
     @staticmethod
     def _result(call: Call, result: str) -> Body:
@@ -506,15 +505,11 @@ def _other_parts(kind: str, item: Mapping[str, Any]) -> Iterator[RequestPart]:
         yield RequestPart(ASSISTANT, item)
 
 
-def hosted(response: Any) -> Iterable[tuple[RequestPart, RequestPart]]:
+def hosted(response: Any) -> Iterator[tuple[RequestPart, RequestPart]]:
     """Read the calls of MCP tools that OpenAI has made, in a response or in the event at the end of such a call."""
     known = attributes(response)
     is_event = "type" in known and plain_text(known["type"]) == _DONE
-    return _hosted([known.get("item")] if is_event else elements(known.get("output")))
-
-
-def _hosted(items: Iterable[Any]) -> Iterator[tuple[RequestPart, RequestPart]]:
-    for item in map(fields, items):
+    for item in map(fields, [known.get("item")] if is_event else elements(known.get("output"))):
         output, error = item.get("output"), item.get("error")
         if plain_text(item.get("type")) == "mcp_call" and (output is not None or error is not None):
             call_id, name = plain_text(item.get("id")), plain_text(item.get("name"))

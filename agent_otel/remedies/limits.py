@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel.core.types import LimitReached
+from agent_otel.measure.size import estimated_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -67,11 +68,6 @@ def tokens_of(characters: int, text: Callable[[], str]) -> int:
                 f"agent_otel.remedies.token_counter raised {type(error).__qualname__}; tokens are estimated instead.",
             )
     return estimated_tokens(characters)
-
-
-def estimated_tokens(characters: int) -> int:
-    """Return the tokens that a text of so many characters has about."""
-    return (characters + 3) // 4
 
 
 def answer(reached: LimitReached) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from agent_otel.core.types import (
     ToolDeniedError,
 )
 from agent_otel.measure.plain_size import values_of
-from agent_otel.measure.size import Size, text_bytes
+from agent_otel.measure.size import Size, estimated_tokens, text_bytes
 from agent_otel.remedies import backpressure, limits
 from agent_otel.remedies.backpressure import CallQueue
 from agent_otel.remedies.claim_check import policy
@@ -36,7 +36,7 @@ from agent_otel.remedies.claim_check.serialization import Content, raw_of, read_
 from agent_otel.remedies.claim_check.stores import StoreError
 from agent_otel.remedies.dispatch_policy.gate import Gate
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
-from agent_otel.remedies.limits import estimated_tokens, tokens, tokens_of
+from agent_otel.remedies.limits import tokens, tokens_of
 from agent_otel.settings import checks as setting_checks
 from agent_otel.settings.kinds import AUTO
 

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
@@ -252,8 +252,8 @@ class Metrics:
         if payload_bytes:
             self.record(semconv.EXECUTION_PAYLOAD_SIZE, payload_bytes)
 
-    def spent(self, execution_id: str, totals: _Totals, exemplar: Exemplar | None) -> None:
-        """Record the model requests of a finished execution, their tokens and their price."""
+    def spent(self, execution_id: str, totals: Any, exemplar: Exemplar | None) -> None:
+        """Record the model requests of a finished execution, their tokens and their price, as soon as it is known."""
         tokens = totals.tokens
         if tokens is None:
             return
@@ -287,10 +287,7 @@ class Metrics:
 
 
 def _bound(sink: Sink, metric: Metric, values: tuple[str, ...], labels: tuple[str, ...]) -> Series | None:
-    """Bind a metric on one sink.
-
-    Return None with a warning when the sink fails (a read-only multiprocess folder), so that other sinks still record.
-    """
+    """Bind a metric on one sink; None where it fails (a read-only multiprocess folder): the others still record."""
     try:
         return sink.series(labelled(metric, labels), values)
     except errors.ours(Exception) as error:
@@ -599,26 +596,6 @@ class RemedySeries:
         self._metrics.series(self._price, self._strategy).add(cost)
 
 
-class _Tokens(Protocol):
-    """The tokens of an execution. ``when_priced`` passes their price in US dollars on, as soon as it is known."""
-
-    requests: int
-    input: int
-    output: int
-    cached: int
-
-    def when_priced(self, use: Callable[[float], None]) -> None: ...
-
-
-class _Totals(Protocol):
-    """Totals of an execution; the tokens are None where no provider has reported any."""
-
-    model_retries: int
-
-    @property
-    def tokens(self) -> _Tokens | None: ...
-
-
 # The executions of this process that cost most, for its status file: a metric has no ids.
 
 
@@ -697,10 +674,7 @@ class Labels:
         return values
 
     def _value(self, name: str, given: Mapping[str, str], fixed: str | None) -> str:
-        """Return the value of a label: from the execution, else from the baggage, else the fixed value.
-
-        The sender of a request may put control characters into its baggage.
-        """
+        """Return a label's value: of the execution, else of the baggage (of any sender), else the fixed value."""
         value: object = given.get(name)
         if value is None:
             value = self._get_baggage(name)

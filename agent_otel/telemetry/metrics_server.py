@@ -88,10 +88,7 @@ class _Server(ThreadingMixIn, WSGIServer):
 
 
 class _Registry(Collector):
-    """A proxy of the program's registry.
-
-    `destinations` searches for closures over the registry itself; this keeps it from detecting our own application.
-    """
+    """A proxy of the program's registry: a closure over that would be taken for the program's own application."""
 
     def __init__(self, unpublished: Unpublished) -> None:
         self._unpublished = unpublished
@@ -205,10 +202,7 @@ class _Endpoint:
             self._leave()
 
     def _after_fork_in_child(self) -> None:
-        """Close the inherited socket, which would keep the port in use.
-
-        A child serves only if its parent had made no tool call; children of a worker do not serve.
-        """
+        """Close the inherited socket, and serve only if the parent had made no tool call, as a worker has."""
         self._process = os.getpid()
         self._binding = threading.Lock()
         if self._server is not None:

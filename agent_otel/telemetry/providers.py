@@ -131,11 +131,7 @@ def _build_meter_provider(exporters: list[Any]) -> MeterProvider:
 
 
 def _views() -> list[Any]:
-    """Return views that set the buckets and the limits of series of our metrics.
-
-    The OTLP exporter of SDK 1.30 ignores the instruments' bucket advice. Newer SDKs add up all but the first 2,000
-    series of an instrument in one without attributes; a program's labels alone may have 200 sets of values.
-    """
+    """Return views with our buckets, which OTLP ignores in SDK 1.30, and without newer SDKs' limit of 2,000 series."""
     from opentelemetry.sdk.metrics.view import ExplicitBucketHistogramAggregation, View  # noqa: PLC0415
 
     is_exponential = "exponential" in os.environ.get("OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "")
@@ -151,11 +147,7 @@ def _views() -> list[Any]:
 
 
 def _resource() -> Resource:
-    """Return the resource of built providers.
-
-    The SDK runs the detectors in threads and waits for them, which an event loop must not do. `load` builds the
-    resource earlier.
-    """
+    """Return the resource of built providers; `load` builds it earlier, because an event loop must not wait for it."""
     return _resource_of(os.getpid(), *map(os.environ.get, _RESOURCE_VARIABLES))
 
 
@@ -219,24 +211,21 @@ def is_placeholder(provider: object) -> bool:
     )
 
 
-class AbsentError(LookupError):
-    """No installed package has an exporter of a name."""
-
-
 def _exporter(name: str, signal: str) -> Any:
     entry = _entry_name(name, signal)
     try:
-        made = _entry(signal, entry)()
-    except AbsentError:
+        kind = _entry(signal, entry)
+        made = None if kind is None else kind()
+    except errors.ours(Exception) as error:
+        _say_unusable(signal, name, error)
+        return None
+    if kind is None:
         hint = " OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf uses the one over HTTP." if entry == _GRPC else ""
         errors.warn_once(
             f"exporter {signal} {name}",
             f"The OTEL_* variables ask for the {signal.lower()} exporter {entry!r}, which no installed package has; "
             f"nothing is pushed through it.{hint}",
         )
-        return None
-    except errors.ours(Exception) as error:
-        _say_unusable(signal, name, error)
         return None
     _part_connections(made)
     return made
@@ -253,14 +242,9 @@ def _entry_name(name: str, signal: str) -> str:
 
 @functools.cache
 def _entry(signal: str, name: str) -> Any:
-    """Load an exporter class by its entry point.
-
-    Raises:
-        AbsentError: no installed package provides an exporter of this name.
-    """
-    for entry in importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name):
-        return entry.load()
-    raise AbsentError
+    """Load an exporter class by its entry point; None where no installed package has one of this name."""
+    found = importlib.metadata.entry_points(group=f"opentelemetry_{signal.lower()}_exporter", name=name)
+    return next((entry.load() for entry in found), None)
 
 
 def _say_unusable(signal: str, name: str, error: Exception) -> None:
@@ -289,11 +273,7 @@ def forget_counts(provider: Any) -> None:
 
 
 def _part_connections(exporter: Any) -> None:
-    """Let forked children open new connections.
-
-    An exporter over HTTP keeps its connection open. Parent and children would write their requests into the same one,
-    and read each other's answers: batches are lost, or sent twice. A copy of an adapter has no connection.
-    """
+    """Let forked children open connections of their own, which a copied adapter does: in one, batches get lost."""
 
     def renew(session: Any) -> None:
         for prefix, adapter in list(session.adapters.items()):

@@ -62,23 +62,14 @@ class UnavailableError(Exception):
     """Telemetry is being resolved in this thread, or could not be a short time ago and the next attempt is not due."""
 
 
-class _Attempts:
-    """Attempts to resolve telemetry, each of which costs milliseconds and files that are read."""
-
-    wait = due = 0.0
-
-    def check(self) -> None:
-        """Raise UnavailableError while no attempt is due."""
-        if self.wait and time.monotonic() < self.due:
-            raise UnavailableError
-
-    def failed(self) -> None:
-        """Wait from now on, twice as long as the last time."""
-        self.wait = min(2 * self.wait or _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
-        self.due = time.monotonic() + self.wait
+#: Seconds without a new attempt, and when the next one is due: each costs milliseconds and files that are read.
+_wait = _due = 0.0
 
 
-_attempts = _Attempts()
+def _check() -> None:
+    """Raise UnavailableError while no attempt is due."""
+    if _wait and time.monotonic() < _due:
+        raise UnavailableError
 
 
 class Telemetry:
@@ -145,10 +136,7 @@ class Telemetry:
 
 
 def _args_key(chosen: Settings) -> bytes:
-    """Return the key of the arguments' hashes: that of processes with the same secrets, else one of this process.
-
-    Repeats are counted within one process; results are stored under keys that a retry in another process has again.
-    """
+    """Return the key of the arguments' hashes: that of processes with equal secrets, else this process's own."""
     if chosen.hash_key:
         return chosen.hash_key.encode("utf-8", "surrogateescape")
     secret = next(iter(keys_of(chosen.claim_check_key)), None)
@@ -182,11 +170,11 @@ def _first() -> Telemetry:
     if _lock.locked() and _resolver == threading.get_ident():
         # A handler of the program's log or of a signal calls a tool, and must not wait for the thread that it is in.
         raise UnavailableError
-    _attempts.check()
+    _check()
     with fork.loading, _lock:
         if resolved is not None:
             return resolved
-        _attempts.check()  # another thread may have failed meanwhile
+        _check()  # another thread may have failed meanwhile
         first, spans, metrics = _use_first()
     measured = {name: version for (name, target), version in list(_integrations.items()) if target != "unmatched"}
     names = ", ".join(f"{name} {version}".rstrip() for name, version in sorted(measured.items()))
@@ -204,14 +192,15 @@ def _show(line: str) -> None:
 
 
 def _use_first() -> tuple[Telemetry, str, str]:
-    global resolved, _resolver  # noqa: PLW0603 - resolved once per process
+    global resolved, _resolver, _wait, _due  # noqa: PLW0603 - resolved once per process
     _resolver = threading.get_ident()
     try:
         first, spans, metrics = _resolve(settings.current())
         for (name, target), version in list(_integrations.items()):
             first.metrics.record(semconv.INSTRUMENTATION_INFO, 1, name, version, target)
     except Exception:
-        _attempts.failed()
+        _wait = min(2 * _wait or _FIRST_WAIT_SECONDS, _LONGEST_WAIT_SECONDS)
+        _due = time.monotonic() + _wait
         raise
     errors.handler = first.metrics.count_internal_error(errors.handler)
     resolved = first

@@ -500,7 +500,7 @@ def drop(opened: Any) -> None:
 # Spans of steps, runs, payloads and cuts: our own, or another instrumentation's span that is open for a step.
 
 
-def _started(  # noqa: PLR0913, PLR0917 - the fields of a span
+def started(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer,
     operation: str,
     name: str,
@@ -520,7 +520,7 @@ def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int, kind: str = semconv.CUT_CHILD
 ) -> None:
     """Add a zero-length child span about a truncation; the tool's own span may have ended."""
-    _started(tracer, kind, name, attributes, at_ns, parent).span.end(at_ns)
+    started(tracer, kind, name, attributes, at_ns, parent).span.end(at_ns)
 
 
 def open_chat_span(
@@ -555,7 +555,7 @@ def open_step_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     if foreign_spans.opens_none(mode, current):
         return None
     parent, links = (None, ()) if current.get_span_context().is_valid else around()
-    return _started(tracer, semconv.EXECUTE_ACTIVITY, name, attributes, start_ns, parent, links)
+    return started(tracer, semconv.EXECUTE_ACTIVITY, name, attributes, start_ns, parent, links)
 
 
 def open_run_span(  # noqa: PLR0913 - the fields of a span
@@ -572,17 +572,4 @@ def open_run_span(  # noqa: PLR0913 - the fields of a span
     if foreign_spans.opens_none(mode):
         return None
     plain = {key: clean(value) for key, value in attributes.items()}
-    return _started(tracer, operation, name, plain, start_ns, within=within)
-
-
-def open_payload_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer,
-    name: str,
-    attributes: dict[str, Any],
-    start_ns: int | None,
-    parent: Span | None = None,
-    links: Sequence[Link] = (),
-) -> OpenSpan:
-    """Open the span of a payload that is measured after its step or belongs to no step; it does not become current."""
-    operation = semconv.PAYLOAD_CHILD if start_ns is None else semconv.EXECUTE_ACTIVITY
-    return _started(tracer, operation, name, attributes, start_ns, parent, links)
+    return started(tracer, operation, name, plain, start_ns, within=within)

@@ -235,7 +235,7 @@ class Tally:
     # The methods of the visitor, which the reader calls.
 
     def fields(self, spot: Spot) -> Fields:
-        """Begin a container."""
+        """Begin a container; `close` ends an object."""
         return Fields(spot.scope)
 
     def member(self, spot: Spot, fields: Fields, key: str, beginning: str) -> Spot:
@@ -298,7 +298,7 @@ class Tally:
             self.values(Spot(self.paths.member(spot.place, ANY), spot.scope), rest)
 
     def text(self, spot: Spot, pieces: Iterable[str], written: Callable[[], int]) -> None:
-        """Add a text that is given as it is written."""
+        """Add a text that is given as it is written; its bytes are known after the last piece."""
         if self.unread is None:
             self._text(spot, Fingerprint(pieces), written())
             return
@@ -309,7 +309,7 @@ class Tally:
         self.unread.add(spot, comparison, fingerprint.chars, size)
 
     def after(self, spot: Spot, fields: Fields, key: str, value: Any, written: int) -> None:
-        """Keep a member's value if it shows what the object is."""
+        """Keep a member's decoded value, or its fields, if it shows what the object is."""
         if spot.scope is not None and spot.scope is not fields.scope and written > _NULL:
             spot.scope.bytes = written
             fields.results.append(spot.scope)

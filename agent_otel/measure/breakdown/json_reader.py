@@ -15,7 +15,7 @@ import json
 import re
 from json import decoder as json_decoder
 from json.encoder import encode_basestring, encode_basestring_ascii
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.lazy import pattern
@@ -278,29 +278,6 @@ _CLOSER: Final = {"{": "}", "[": "]"}
 _MISSING: Final = object()
 
 
-class _Visitor(Protocol):
-    """Callbacks for parsed values. A spot and fields are opaque handles that the visitor makes: a place, an object.
-
-    ``form`` writes the next values. ``fields`` begins a container, ``close`` ends an object, ``after`` ends a member:
-    with its value if that was decoded, or its fields, and its bytes in the payload. ``member`` returns the spot of a
-    member and gets the beginning of its text, ``element`` the spot of an array's elements. ``values`` takes decoded
-    values of one spot, ``members`` some decoded members, and ``text`` a string as it is written, in pieces. Its bytes
-    in the payload are known after the last piece. ``partly`` notes that something was not read.
-    """
-
-    form: Form
-
-    def fields(self, spot: Any) -> Any: ...
-    def member(self, spot: Any, fields: Any, key: str, beginning: str) -> Any: ...
-    def element(self, spot: Any) -> Any: ...
-    def values(self, spot: Any, values: list[Any]) -> None: ...
-    def members(self, spot: Any, fields: Any, members: dict[str, Any]) -> None: ...
-    def text(self, spot: Any, pieces: Iterable[str], written: Callable[[], int]) -> None: ...
-    def after(self, spot: Any, fields: Any, key: str, value: Any, written: int) -> None: ...
-    def close(self, fields: Any) -> None: ...
-    def partly(self) -> None: ...
-
-
 class _Frame:
     """An open container."""
 
@@ -327,9 +304,12 @@ def _until_closed(read: Callable[[], tuple[str, bool]]) -> Iterator[str]:
 
 
 class Reader:
-    """Reads one text, and JSON in its strings where a runtime encodes twice."""
+    """Reads one text, and JSON in its strings where a runtime encodes twice.
 
-    def __init__(self, window: Window, visitor: _Visitor, encoded: int = _ENCODED, steps: int = STEPS) -> None:
+    The visitor is a `Tally`. It makes the spots and the fields: handles of a place and of an object.
+    """
+
+    def __init__(self, window: Window, visitor: Any, encoded: int = _ENCODED, steps: int = STEPS) -> None:
         self._window = window
         self._visitor = visitor
         self._encoded = encoded
@@ -459,10 +439,7 @@ class Reader:
             frame.values, frame.held = [], 0
 
     def _batch(self, frame: _Frame) -> bool:
-        """Decode as many of the next small elements as fit, cut where the text looks as between the last two.
-
-        A guess, but a safe one: only a row of whole elements is valid with a bracket before and behind it.
-        """
+        """Decode the next small elements up to a guessed end: only a row of whole ones is valid within brackets."""
         if frame.needle is None or not self._guesses:
             return False
         window = self._window

@@ -22,7 +22,7 @@ from agent_otel.core.model_tokens import may_be_cached, removed
 from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.switches import added_messages
-from agent_otel.measure.size import size
+from agent_otel.measure.size import estimated_tokens, size
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import transcript
 from agent_otel.remedies import limits
@@ -327,7 +327,7 @@ def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Re
         return reached
     content = result.answered.content
     result_bytes, text = size(content).bytes, text_of(content)
-    counting.spend(execution, result_bytes, limits.tokens(text) if text is not None else (result_bytes + 3) // 4)
+    counting.spend(execution, result_bytes, limits.tokens(text) if text is not None else estimated_tokens(result_bytes))
     return None
 
 

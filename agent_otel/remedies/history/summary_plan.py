@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
+from agent_otel.measure.size import estimated_tokens
 from agent_otel.messages.fields import fields, is_list, text
 from agent_otel.remedies.history.trimmed_line import text_of
 from agent_otel.remedies.limits import tokens, tokens_of
@@ -63,7 +64,7 @@ class Weight(NamedTuple):
     @property
     def tokens(self) -> int:
         """The estimated tokens."""
-        return (self.characters + 3) // 4
+        return estimated_tokens(self.characters)
 
 
 def weigh(value: Any, key: str = "") -> Weight:
