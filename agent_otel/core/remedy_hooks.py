@@ -175,7 +175,7 @@ def summaries() -> Any:
     return make_summaries(chosen) if make_summaries is not None and chosen.summarize_above_tokens else None
 
 
-def _act(where: str, default: Any, method: str, *args: object) -> Any:
+def act(where: str, default: Any, method: str, *args: object) -> Any:
     """Call a method of the remedies for results; return the default without them, and where they fail."""
     try:
         acting = result_remedies()
@@ -187,7 +187,8 @@ def _act(where: str, default: Any, method: str, *args: object) -> Any:
         return default
 
 
-async def _aact(where: str, default: Any, method: str, *args: object) -> Any:
+async def aact(where: str, default: Any, method: str, *args: object) -> Any:
+    """Do the same as `act` without blocking the event loop."""
     try:
         acting = result_remedies()
         return default if acting is None else await getattr(acting, method)(*args)
@@ -204,12 +205,12 @@ def skipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
     Raises:
         ToolDeniedError: the policy denies the call and its result cannot be replaced, or no decision could be made.
     """
-    return _decided(call, _act("tool_call.limit", _UNDECIDED, "skipped", call, reader, invocation))
+    return _decided(call, act("tool_call.limit", _UNDECIDED, "skipped", call, reader, invocation))
 
 
 async def askipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
     """Do the same as `skipped` without blocking the event loop."""
-    return _decided(call, await _aact("tool_call.limit", _UNDECIDED, "askipped", call, reader, invocation))
+    return _decided(call, await aact("tool_call.limit", _UNDECIDED, "askipped", call, reader, invocation))
 
 
 def _decided(call: Dispatch, put: Any) -> Any:
@@ -219,31 +220,6 @@ def _decided(call: Dispatch, put: Any) -> Any:
     if settings.current().tool_policy and not call.is_gated:
         raise ToolDeniedError(f'{{"error": "{semconv.TOOL_DENIED}", "rule": "{semconv.RULE_UNREADABLE}"}}')
     return LEFT_ALONE
-
-
-def applied(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
-    """Return the value to hand on: the handler's own, or the replacement of a remedy."""
-    return _act("tool_call.remedy", value, "applied", record, reader, read, value, invocation)
-
-
-async def aapplied(record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
-    """Do the same as `applied` without blocking the event loop."""
-    return await _aact("tool_call.remedy", value, "aapplied", record, reader, read, value, invocation)
-
-
-def take_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-    """Wait for a slot where parallel calls queue; return None when the call runs without one.
-
-    ``enclosing`` is the running call that makes this one.
-    """
-    slot: Slot | None = _act("tool_call.queue", None, "take_turn", record, enclosing)
-    return slot
-
-
-async def atake_turn(record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
-    """Do the same as `take_turn` without blocking the event loop."""
-    slot: Slot | None = await _aact("tool_call.queue", None, "atake_turn", record, enclosing)
-    return slot
 
 
 def announce_messages(messages: Iterable[tuple[str, str | None]]) -> None:

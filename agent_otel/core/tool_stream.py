@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from agent_otel import semconv
 from agent_otel._internal import errors
 from agent_otel.core import tool_visit
-from agent_otel.core.remedy_hooks import aapplied, atake_turn
 from agent_otel.core.tool_invocation import current
 from agent_otel.core.tool_visit import Controlled
 from agent_otel.core.types import PRODUCED
@@ -23,19 +22,17 @@ if TYPE_CHECKING:
 
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.tool_visit import Visit
-    from agent_otel.core.types import Invocation, Slot, ToolReader, ToolResult
+    from agent_otel.core.types import ToolResult
     from agent_otel.telemetry.spans import OpenSpan
 
 
 def as_stream(visit: Visit) -> StreamVisit:
     """Detach a call from the context and return its stream, which is current only during its steps."""
-    record, reader = visit.record, visit.reader
+    record = visit.record
     if visit.opens_span and record.span is None:
         tool_visit.open_span(record, record.within if visit.is_outermost else None, attach=False)
     visit.leave()
-    if reader.events:
-        return EventVisit(record, reader, is_outermost=visit.is_outermost)
-    return StreamVisit(record, reader)
+    return (EventVisit if visit.reader.events else StreamVisit)(visit)
 
 
 class _Step:
@@ -65,14 +62,15 @@ class _Step:
 class StreamVisit(Controlled):
     """A generator tool while it runs; `step` returns the context manager around each of its steps."""
 
-    __slots__ = ("_around", "_ends", "reader", "record")
+    __slots__ = ("_ends",)
     record: ToolInvocation
 
-    def __init__(self, record: ToolInvocation, reader: ToolReader) -> None:
+    def __init__(self, visit: Visit) -> None:
         self._ends = StreamEnds()
-        self.record = record
-        self.reader = reader
-        self._around: ToolInvocation | None = None
+        self.record = visit.record
+        self.reader = visit.reader
+        self.is_outermost = visit.is_outermost
+        self.slot = self.around = None
 
     def step(self) -> _Step:
         """Return the context manager around the next step."""
@@ -80,48 +78,51 @@ class StreamVisit(Controlled):
 
     def enter(self, step: Callable[[], object]) -> None:
         """Make the record current during a step."""
-        try:
+        with errors.reported("tool_call.step"):
             if self.record.visit() is None:  # else this step runs inside a step of the outer function
                 self.record.visit = step
-            self._around = current.get()
+            self.around = current.get()
             current.set(self.record)
             if self._span is not None and not self.record.finished:
                 self._span.attach()
-        except errors.ours(Exception):
-            errors.report_error("tool_call.step")
 
     @property
     def _span(self) -> OpenSpan | None:
         """Return the span when the steps are the handler's; a framework's work around them does not nest in it."""
         return self.record.span if self.reader.station == PRODUCED else None
 
+    @errors.guarded("tool_call.item")
     def item(self, value: Any) -> None:
         """Add an item to the result."""
-        try:
-            reading = self.reader.result(value)
-            if reading is not None:
-                _add(self.record, reading)
-                self._ends.add(reading.value)
-        except errors.ours(Exception):
-            errors.report_error("tool_call.item")
+        reading = self.reader.result(value)
+        if reading is not None:
+            self._add(reading)
 
+    def _add(self, reading: ToolResult) -> None:
+        """Add one item to the size of the result."""
+        record, value = self.record, reading.value
+        item, before = size(value), record.produced or Size(0, exact=True)
+        record.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+        record.characters += len(value) if type(value) is str else item.bytes
+        cut = find_cut(value) if issubclass(type(value), str) else None
+        record.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
+        self._ends.add(value)
+
+    @errors.guarded("tool_call.step")
     def leave(self, error: BaseException | None) -> None:
         """Take the record out of the context; an error ends the stream."""
-        try:
-            # First the span, then the record: after an interrupt between the two, `running` still detects the call.
+        # First the span, then the record: after an interrupt between the two, `running` still detects the call.
+        if self._span is not None:
+            self._span.leave()
+        if current.get() is self.record:
+            current.set(self.around)
+        if error is not None and self.record.finished:
             if self._span is not None:
-                self._span.leave()
-            if current.get() is self.record:
-                current.set(self._around)
-            if error is not None and self.record.finished:
-                if self._span is not None:
-                    self._span.close()
-            elif error is not None:
-                if not issubclass(type(error), StopIteration | StopAsyncIteration):
-                    self.record.raise_(error, self.reader)
-                self._finish(complete=True)
-        except errors.ours(Exception):
-            errors.report_error("tool_call.step")
+                self._span.close()
+        elif error is not None:
+            if not issubclass(type(error), StopIteration | StopAsyncIteration):
+                self.record.raise_(error, self.reader)
+            self._finish(complete=True)
 
     @errors.guarded("tool_call.abandon")
     def abandon(self) -> None:
@@ -136,19 +137,9 @@ class StreamVisit(Controlled):
         known = record.produced or Size(0, exact=True)
         # Where the consumer stopped early, the size is a lower bound.
         record.produced = None if record.raised else Size(known.bytes, known.exact and complete)
-        if complete and self.record.execution is not None:
-            self.record.prints = self._ends.prints()
-        tool_visit.finish(self.record)
-
-
-def _add(record: ToolInvocation, result: ToolResult) -> None:
-    """Add one item of a stream to the size of the result."""
-    item = size(result.value)
-    before = record.produced or Size(0, exact=True)
-    record.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
-    record.characters += len(result.value) if type(result.value) is str else item.bytes
-    cut = find_cut(result.value) if issubclass(type(result.value), str) else None
-    record.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
+        if complete and record.execution is not None:
+            record.prints = self._ends.prints()
+        tool_visit.finish(record)
 
 
 class EventVisit(StreamVisit):
@@ -157,58 +148,42 @@ class EventVisit(StreamVisit):
     It may be the outer function of a call, or the inner one, which leads to the handler.
     """
 
-    __slots__ = ("_is_done", "_is_outermost", "_is_read", "_last", "_slot")
+    __slots__ = ("_is_done", "_is_read", "_last")
 
-    def __init__(self, record: ToolInvocation, reader: ToolReader, *, is_outermost: bool) -> None:
-        super().__init__(record, reader)
-        self._is_outermost = is_outermost
-        self._is_done = False
-        self._is_read = False
+    def __init__(self, visit: Visit) -> None:
+        super().__init__(visit)
+        self._is_done = self._is_read = False
         self._last: ToolResult | None = None
-        self._slot: Slot | None = None
 
-    async def atake_turn(self) -> None:
-        """Wait where the execution has too many parallel calls, before the first step."""
-        if self._is_outermost:
-            self._slot = await atake_turn(self.record, tool_visit.enclosing())
+    def _add(self, reading: ToolResult) -> None:
+        """Keep an event; a later one replaces it."""
+        self._last = reading
 
-    def item(self, value: Any) -> None:
-        """Keep an event that can be read as a result; a later one replaces it."""
-        try:
-            reading = self.reader.result(value)
-            if reading is not None:
-                self._last = reading
-        except errors.ours(Exception):
-            errors.report_error("tool_call.item")
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
-        """Read an event at once; return it, or the replacement of a remedy."""
-        try:
-            reading = self.reader.result(value)
-            if reading is not None:
-                self.record.read(self.reader.station, reading)
-                self._is_read = True
-        except errors.ours(Exception):
-            errors.report_error("tool_call.remedy")
-            return value
-        return value if reading is None else await aapplied(self.record, self.reader, reading.value, value, invocation)
+    @errors.guarded("tool_call.remedy")
+    def returned(self, value: Any) -> ToolResult | None:
+        """Read an event at once, for a remedy."""
+        reading = self.reader.result(value)
+        if reading is not None:
+            self.record.read(self.reader.station, reading)
+            self._is_read = True
+        return reading
 
     def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
         if self._is_done:
             return
         self._is_done = True
-        if self._slot is not None:
-            self._slot.release()
+        if self.slot is not None:
+            self.slot.release()
         record, reader = self.record, self.reader
         if self._last is not None:
             if record.produced is None or reader.station != PRODUCED:
                 record.read(reader.station, self._last)
-        elif self._is_outermost and not self._is_read:
+        elif self.is_outermost and not self._is_read:
             record.unasked = record.error_type is None
         self._last = None
         if reader.station == PRODUCED:
             tool_visit.leave_handler(record)
-            if not self._is_outermost:
+            if not self.is_outermost:
                 record.awaits = reader
-        if self._is_outermost:
+        if self.is_outermost:
             tool_visit.finish(record)

@@ -23,17 +23,7 @@ from agent_otel._internal.object_kinds import fields, is_dict, is_text, text
 from agent_otel.core import execution_context, switches, tool_definitions
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, loop, text_or_none
-from agent_otel.core.remedy_hooks import (
-    aapplied,
-    applied,
-    askipped,
-    atake_turn,
-    completed,
-    result_remedies,
-    skipped,
-    skips_calls,
-    take_turn,
-)
+from agent_otel.core.remedy_hooks import aact, act, askipped, completed, result_remedies, skipped, skips_calls
 from agent_otel.core.threads import open_calls, opened, parent_of, threads
 from agent_otel.core.tool_invocation import (
     Dispatch,
@@ -100,11 +90,24 @@ def running_handler() -> ToolInvocation | None:
 
 
 class Controlled:
-    """A visit of a wrapped function. The policy and the limits decide about the call before it runs."""
+    """A visit of a wrapped function. The policy, the limits and the remedies act on the call."""
 
-    __slots__ = ()
+    __slots__ = ("around", "is_outermost", "reader", "record", "slot")
+    around: ToolInvocation | None
+    is_outermost: bool
     reader: ToolReader
     record: Dispatch
+    slot: Slot | None
+
+    def take_turn(self) -> None:
+        """Wait where the execution has too many parallel calls, before the block or in it."""
+        if self.is_outermost and self.slot is None:
+            self.slot = act("tool_call.queue", None, "take_turn", self.record, enclosing(self))
+
+    async def atake_turn(self) -> None:
+        """Do the same as `take_turn` without blocking the event loop."""
+        if self.is_outermost and self.slot is None:
+            self.slot = await aact("tool_call.queue", None, "atake_turn", self.record, enclosing(self))
 
     def skipped(self, invocation: Invocation) -> Any:
         """Return the answer in place of the handler's result when the policy or a limit skips it, else LEFT_ALONE."""
@@ -114,6 +117,39 @@ class Controlled:
         """Do the same as `skipped` without blocking the event loop."""
         return await askipped(self.record, self.reader, invocation)
 
+    def returned(self, value: Any) -> ToolResult | None:
+        """Read the value that the wrapped function returned; return the reading, or None."""
+        raise NotImplementedError
+
+    def failure_text(self, error: Exception) -> object:  # noqa: ARG002 - only a visit with a record has one
+        """Record an exception; return its text for the model, or None without one."""
+        return None
+
+    def remedied(self, value: Any, invocation: Invocation) -> Any:
+        """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
+        reading = self.returned(value)
+        if reading is None:
+            return value
+        return act("tool_call.remedy", value, "applied", self.record, self.reader, reading.value, value, invocation)
+
+    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
+        """Do the same as `remedied` without blocking the event loop."""
+        reading = self.returned(value)
+        if reading is None:
+            return value
+        read = reading.value, value, invocation
+        return await aact("tool_call.remedy", value, "aapplied", self.record, self.reader, *read)
+
+    def raised(self, error: Exception, invocation: Invocation) -> None:
+        """Replace the text for the model that an exception carries, where a remedy calls for it."""
+        if (text := self.failure_text(error)) is not None:
+            act("tool_call.remedy", error, "applied", self.record, self.reader, text, error, invocation)
+
+    async def araised(self, error: Exception, invocation: Invocation) -> None:
+        """Do the same as `raised` without blocking the event loop."""
+        if (text := self.failure_text(error)) is not None:
+            await aact("tool_call.remedy", error, "aapplied", self.record, self.reader, text, error, invocation)
+
 
 class Visit(Controlled):
     """A wrapped function while it runs, as a context manager around the user's call.
@@ -121,30 +157,19 @@ class Visit(Controlled):
     It raises nothing itself, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "around", "goes_on", "is_outermost", "opens_span", "reader", "record", "slot")
+    __slots__ = ("__weakref__", "goes_on", "opens_span")
     record: ToolInvocation
 
     # Keywords would double the cost.
     def __init__(self, record: ToolInvocation, reader: ToolReader, is_outermost: bool, opens_span: bool) -> None:  # noqa: FBT001
         self.record = record
         self.reader = reader
-        self.slot: Slot | None = None
-        self.around: ToolInvocation | None = None
+        self.slot = self.around = None
         self.is_outermost = is_outermost
         self.opens_span = opens_span
         self.goes_on = False  # true when the function has returned a coroutine, around which this is entered again
         if is_outermost:
             record.visit = weakref.ref(self)
-
-    def take_turn(self) -> None:
-        """Wait where the execution has too many parallel calls, before the block or in it."""
-        if self.is_outermost and self.slot is None:
-            self.slot = take_turn(self.record, enclosing(self))
-
-    async def atake_turn(self) -> None:
-        """Do the same as `take_turn` without blocking the event loop."""
-        if self.is_outermost and self.slot is None:
-            self.slot = await atake_turn(self.record, enclosing(self))
 
     def __enter__(self) -> Self:
         # Not in __init__: a signal handler that raises between __init__ and the block would leave the record current.
@@ -160,46 +185,23 @@ class Visit(Controlled):
 
     def returned(self, value: Any) -> ToolResult | None:
         """Read the value that the wrapped function returned; return the reading, or None."""
+        reading = None
         try:
             record, reader = self.record, self.reader
-            if record.is_read_early and reader.station == PRODUCED:
-                return reader.result(value)  # for remedies
-            if record.produced is None or reader.station != PRODUCED:
-                reading = reader.result(value)
-                if reading is not None:
-                    try:  # a remedy acts on what could not be measured
-                        record.read(reader.station, reading)
-                    except errors.ours(Exception):
-                        errors.report_error("tool_call.result")
-                elif self.is_outermost:
-                    record.unasked = record.handed is None and not record.raised
-                return reading
+            is_early = record.is_read_early and reader.station == PRODUCED
+            if not is_early and record.produced is not None and reader.station == PRODUCED:
+                return None
+            reading = reader.result(value)  # a remedy acts on what could not be measured, too
+            if reading is not None and not is_early:
+                record.read(reader.station, reading)
+            elif reading is None and not is_early and self.is_outermost:
+                record.unasked = record.handed is None and not record.raised
         except errors.ours(Exception):
             errors.report_error("tool_call.result")
-        return None
-
-    def remedied(self, value: Any, invocation: Invocation) -> Any:
-        """Read the value that the wrapped function returned; return it, or the replacement of a remedy."""
-        reading = self.returned(value)
-        return value if reading is None else applied(self.record, self.reader, reading.value, value, invocation)
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
-        """Do the same as `remedied` without blocking the event loop."""
-        reading = self.returned(value)
-        return value if reading is None else await aapplied(self.record, self.reader, reading.value, value, invocation)
-
-    def raised(self, error: Exception, invocation: Invocation) -> None:
-        """Replace the text for the model that an exception carries, where a remedy calls for it."""
-        if (text := self._failure_text(error)) is not None:
-            applied(self.record, self.reader, text, error, invocation)
-
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Do the same as `raised` without blocking the event loop."""
-        if (text := self._failure_text(error)) is not None:
-            await aapplied(self.record, self.reader, text, error, invocation)
+        return reading
 
     @errors.guarded("tool_call.remedy")
-    def _failure_text(self, error: Exception) -> object:
+    def failure_text(self, error: Exception) -> object:
         """Record an exception; return its text for the model, or None without one."""
         if self.reader.failure_text is None or (text := self.reader.failure_text(error)) is None:
             return None
@@ -251,12 +253,12 @@ class Visit(Controlled):
             self.record.span.close()
 
 
-def enclosing(visit: Visit | None = None) -> ToolInvocation | None:
-    """Return the running call that makes the call that begins here, or that the visit has made current."""
+def enclosing(visit: Controlled) -> ToolInvocation | None:
+    """Return the running call that makes the call of a visit."""
     record = _current.get()
-    if visit is not None and record is visit.record:
+    if record is visit.record:
         record = visit.around
-    return None if not isinstance(record, ToolInvocation) or record.finished or record.visit() is None else record
+    return None if record is None or record.finished or record.visit() is None else record
 
 
 def open_span(
@@ -369,6 +371,7 @@ class Unrecorded(Controlled, Dispatch):
     def __init__(self, reader: ToolReader, call: ToolCall | None, around: ToolInvocation | None) -> None:
         self.reader = reader
         self.record = self  # for the signature of a stream
+        self.is_outermost = False  # the running call has its slot
         self.is_readable = call is not None
         self.call = call or ToolCall(semconv.OTHER)
         self.name = self.call.name
@@ -435,25 +438,14 @@ class Unrecorded(Controlled, Dispatch):
         else:
             metrics.record(semconv.LIMITS_HIT, 1, attributes[semconv.LIMIT])
 
-    def returned(self, *_: object) -> None:
-        """Do nothing: the running call has its slot, and its caller may handle the return value or the exception."""
+    def returned(self, value: Any) -> ToolResult | None:
+        """Read a value for the code that has called the tool; a remedy takes injected values out of it."""
+        return errors.guarded("tool_call.result")(self.reader.result)(value) if self.injected else None
 
-    async def araised(self, *_: object) -> None:
-        """Do nothing."""
+    def abandon(self, *_: object) -> None:
+        """Do nothing: the value or the exception goes to the code that has called the tool."""
 
-    take_turn = item = raised = abandon = returned
-    atake_turn = araised
-
-    def remedied(self, value: Any, invocation: Invocation) -> Any:
-        """Return the value for the code that has called the tool, without injected values."""
-        if not self.injected:
-            return value
-        reading = errors.guarded("tool_call.result")(self.reader.result)(value)
-        return value if reading is None else applied(self, self.reader, reading.value, value, invocation)
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
-        """Do the same as `remedied`."""
-        return self.remedied(value, invocation)
+    item = abandon
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self.close()
