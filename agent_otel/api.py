@@ -25,26 +25,15 @@ if TYPE_CHECKING:
     from agent_otel.core.handler import Unrecorded, Visit
     from agent_otel.core.named_execution import NamedExecution
     from agent_otel.core.types import Claim, Replacement
-    from agent_otel.integrations.hooks import Wrapper
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 _V = TypeVar("_V")
 
 
-def _given(invocation: Invocation) -> ToolCall:
-    call: ToolCall = invocation.instance
-    return call
-
-
-def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return the replacement's text for a text or no value, else its dictionary."""
-    is_text = (value is None and not replacement.is_data) or isinstance(value, str)
+def _replace(value: Any, replacement: Replacement, _: Invocation, *, is_text: bool = True) -> Any:
+    """Return the replacement's text for a text, or for no value of a function that may return one, else its data."""
+    is_text = isinstance(value, str) or (value is None and is_text and not replacement.is_data)
     return replacement.text if is_text else replacement.data
-
-
-def _replace_in_data(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return the replacement for a function that is annotated to return no text: a dictionary in place of no value."""
-    return replacement.text if isinstance(value, str) else replacement.data
 
 
 def _given_names(invocation: Invocation) -> Iterable[str]:
@@ -53,12 +42,13 @@ def _given_names(invocation: Invocation) -> Iterable[str]:
     return list(map(str, arguments)) if isinstance(arguments, dict) else ()
 
 
-def _inject_given(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Keep the injected arguments for `tool_call.arguments`."""
-    invocation.kwargs = values
-
-
-_READER = ToolReader(_given, ToolResult, replace=_replace, parameters=_given_names, inject=_inject_given)
+_READER = ToolReader(
+    lambda invocation: invocation.instance,
+    ToolResult,
+    replace=_replace,
+    parameters=_given_names,
+    inject=lambda invocation, values: setattr(invocation, "kwargs", values),
+)
 
 
 @overload
@@ -95,7 +85,7 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
                 given = {**given, **invocation.kwargs, **given}
             return ToolCall(tool_name, given, None, agent)
 
-        replace = _replace if _may_return_text(target) else _replace_in_data
+        replace = functools.partial(_replace, is_text=_may_return_text(target))
         inject = functools.partial(_inject, target)
         reader = ToolReader(read_call, ToolResult, replace=replace, parameters=lambda _: names, inject=inject)
         return _around(target, reader)
@@ -128,18 +118,16 @@ def _may_return_text(target: Callable[..., Any]) -> bool:
     return name in {"str", "Any", "object", "Optional", "Union", "AnyStr"}
 
 
-def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C901 - on every call
+def _around(target: Callable[..., Any], reader: ToolReader) -> Any:
     """Return a wrapper of the function's kind that measures it: a plain function, but a proxy for a generator."""
-    wrapper: Wrapper | None = None
+    wrapper: Any = None
     if inspect.iscoroutinefunction(target):
 
         @functools.wraps(target)
         async def call_async(*args: Any, **kwargs: Any) -> Any:
             nonlocal wrapper
             if not env.active:
-                if env.refusals:
-                    raise ToolDeniedError(_UNDECIDED)
-                return await target(*args, **kwargs)
+                return await (_unmeasured(target, None, args, kwargs) if env.refusals else target(*args, **kwargs))
             if wrapper is None:
                 wrapper = _wrapper(reader, target)
             return await wrapper(target, None, args, kwargs)
@@ -150,9 +138,7 @@ def _around(target: Callable[..., Any], reader: ToolReader) -> Any:  # noqa: C90
     def call(*args: Any, **kwargs: Any) -> Any:
         nonlocal wrapper
         if not env.active:
-            if env.refusals:
-                raise ToolDeniedError(_UNDECIDED)
-            return target(*args, **kwargs)
+            return _unmeasured(target, None, args, kwargs) if env.refusals else target(*args, **kwargs)
         if wrapper is None:
             wrapper = _wrapper(reader, target)
         return wrapper(target, None, args, kwargs)
@@ -172,33 +158,36 @@ _UNDECIDED = '{"error": "tool_denied", "rule": "unreadable"}'
 def _core() -> Any:
     """Return the modules that measure, or None; they are not loaded while the switch is off."""
     try:
+        from agent_otel._internal.object_kinds import declare  # noqa: PLC0415
         from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
         from agent_otel.integrations import preload, wrap  # noqa: PLC0415
     except errors.ours(Exception):  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return SimpleNamespace(observer=handler, payloads=step_handler, wrapping=wrap, named_execution=named_execution)
+    return SimpleNamespace(
+        declare=declare, observer=handler, payloads=step_handler, wrapping=wrap, named_execution=named_execution
+    )
 
 
-def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Wrapper:
+def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Any:
     core = _core()
     if core is None:
         return _unmeasured
-    core.observer.tool_names.note_parameters(signatures.parameter_names(target))
-    wrapper: Wrapper = core.wrapping.wrapper_for(reader, target)
-    return wrapper
+    core.declare(signatures.parameter_names(target))  # fields, which paths may show
+    return core.wrapping.wrapper_for(reader, target)
 
 
 def _unmeasured(target: Callable[..., Any], _: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if _is_undecided():
-        raise ToolDeniedError(_UNDECIDED)
+    if (answer := _undecided()) is not None:
+        raise ToolDeniedError(answer)
     return target(*args, **kwargs)
 
 
-def _is_undecided() -> bool:
-    """Return true where no call may run: a policy is set, and the core that would decide cannot be loaded."""
-    return bool(env.refusals) or (env.active and _core() is None and bool(os.environ.get("AGENT_OTEL_TOOL_POLICY")))
+def _undecided() -> str | None:
+    """Return the answer where no call may run: a policy is set, and the core that would decide cannot be loaded."""
+    is_missing = env.active and _core() is None and os.environ.get("AGENT_OTEL_TOOL_POLICY")
+    return _UNDECIDED if env.refusals or is_missing else None
 
 
 class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(...)
@@ -220,8 +209,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         self.claim: Claim | None = None
 
     def __enter__(self) -> Self:
-        core = _core() if env.active else None
-        if core is not None:
+        if env.active and (core := _core()) is not None:
             self._invocation = Invocation(self._call, (), {})
             self._visit = core.observer.enter_tool(_READER, self._invocation)
         if self._visit is not None:
@@ -237,7 +225,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
         that does not call this method.
         """
         if self._visit is None:
-            return _UNDECIDED if _is_undecided() else None
+            return _undecided()
         self._visit.take_turn()
         answer = self._visit.skipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -245,7 +233,7 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     async def arefused(self) -> str | None:
         """Do the same as `refused` without blocking the event loop while the call waits or the policy runs."""
         if self._visit is None:
-            return _UNDECIDED if _is_undecided() else None
+            return _undecided()
         await self._visit.atake_turn()
         answer = await self._visit.askipped(self._invocation)
         return answer if isinstance(answer, str) else None
@@ -269,24 +257,17 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
 
         If a remedy replaces the value, return the replacement: a text for a text, a dictionary for any other value.
         """
-        if self._visit is None:
-            return value
-        remedied: _V = self._visit.remedied(value, self._invocation)
-        self._keep_claim()
-        return remedied
+        return value if self._visit is None else self._kept(self._visit.remedied(value, self._invocation))
 
     async def aresult(self, value: _V) -> _V:
         """Do the same as `result` without blocking the event loop while a remedy stores the value."""
-        if self._visit is None:
-            return value
-        remedied: _V = await self._visit.aremedied(value, self._invocation)
-        self._keep_claim()
-        return remedied
+        return value if self._visit is None else self._kept(await self._visit.aremedied(value, self._invocation))
 
-    def _keep_claim(self) -> None:
+    def _kept(self, value: _V) -> _V:
         visit: Any = self._visit
-        remedied = visit.record.remedied if getattr(visit, "is_outermost", False) else None
+        remedied = visit.record.remedied if visit.is_outermost else None
         self.claim = None if remedied is None else remedied.replacement.claim
+        return value
 
     def error(self, error: Exception) -> None:
         """Record an exception that the loop handles itself."""
@@ -330,8 +311,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
         if around is not None and around.labels is not None:
             labels = {**around.labels, **(self._identity.labels or {})}
             self._identity = self._identity._replace(labels=labels)
-        core = _core() if env.active else None
-        if core is not None:
+        if env.active and (core := _core()) is not None:
             self._visit = core.named_execution.NamedExecution(self._identity)
         self._undo = errors.finishing(_leave, around, self._identity, self._visit)
         with errors.finishing(_leave, around, self._identity, self._visit):
@@ -373,8 +353,7 @@ def payload(  # noqa: PLR0913 - the fields of a payload
     run, default: the id of ``agent_otel.execution``. The cap of a runtime that is not in ``agent_otel.payload_caps()``
     comes from ``AGENT_OTEL_CAPS``. Raises nothing.
     """
-    core = _core() if env.active else None
-    if core is not None:
+    if env.active and (core := _core()) is not None:
         named = execution_context.explicit.get()
         if named is not None:
             execution, workflow = execution or named.id, workflow or named.workflow

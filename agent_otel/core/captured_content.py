@@ -35,15 +35,15 @@ def capture(
 ) -> dict[str, Any]:
     """Return the attributes of copies with one more, as the settings limit and redact it; a shortened one is named."""
     found = dict(before or {})
-    if not _is_captured(tool, chosen):
+    patterns = chosen.capture_tools  # without it, all tools
+    if patterns and not any(fnmatchcase(tool.lower(), pattern) for pattern in patterns):
         return found
     limit_bytes = chosen.capture_bytes
     copy = preview(value, limit_bytes * _REACH if chosen.redact else limit_bytes + _MORE_BYTES)
     whole = _redacted(chosen, tool, attribute, copy) if chosen.redact else copy
     if whole is None:
         return found
-    kept = preview(whole, limit_bytes)
-    found[attribute] = kept
+    kept = found[attribute] = preview(whole, limit_bytes)
     if kept != whole or (chosen.redact and _is_cut(copy, chosen)):
         found[semconv.CONTENT_TRUNCATED] = (*found.get(semconv.CONTENT_TRUNCATED, ()), attribute)
     return found
@@ -51,19 +51,8 @@ def capture(
 
 def failure_text(error: BaseException, chosen: Settings, tool: str) -> str | None:
     """Return the text of an exception, as the settings limit and redact it; None where it is not captured."""
-    if not _is_captured(tool, chosen):
-        return None
-    limit_bytes = chosen.capture_bytes
-    if not chosen.redact:
-        return preview(text_of(error, limit_bytes), limit_bytes)
-    text = preview(text_of(error, limit_bytes * _REACH), limit_bytes * _REACH)
-    redacted = _redacted(chosen, tool, semconv.ERROR_TYPE, text)
-    return None if redacted is None else preview(redacted, limit_bytes)
-
-
-def _is_captured(tool: str, chosen: Settings) -> bool:
-    """Return true for the tools whose content the program asks for: all without AGENT_OTEL_CAPTURE_TOOLS."""
-    return not chosen.capture_tools or any(fnmatchcase(tool.lower(), pattern) for pattern in chosen.capture_tools)
+    text = text_of(error, chosen.capture_bytes * _REACH)
+    return capture(None, semconv.ERROR_TYPE, text, chosen, tool).get(semconv.ERROR_TYPE)
 
 
 def _redacted(chosen: Settings, tool: str, attribute: str, text: str) -> str | None:
@@ -142,7 +131,7 @@ def without(text: str, injected: dict[str, Any]) -> str:
 
 def hidden(captured: dict[str, Any], injected: dict[str, Any]) -> dict[str, Any]:
     """Return copies of content without injected values."""
-    return {name: without(value, injected) if type(value) is str else value for name, value in captured.items()}
+    return {name: _shown(value, injected) for name, value in captured.items()}
 
 
 def hiding(function: Callable[..., Any], values: dict[str, Any], injected: dict[str, Any]) -> Callable[..., Any]:
@@ -182,7 +171,7 @@ def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
         if within is None:
             return
         texts = arguments_of(within)
-        shown = tuple(without(text, injected) if type(text) is str else text for text in texts)
+        shown = tuple(_shown(text, injected) for text in texts)
         if any(new is not old for new, old in zip(shown, texts, strict=True)):
             put_arguments(within, shown)
         cause = cause_of(within)

@@ -114,11 +114,9 @@ class Executions:
                     self._remember(execution, call_id, new_call(tool))
                 elif known.tool == tool and known.delivered < 0:
                     return execution, False
-                else:
-                    execution.call_ids[call_id] = new_call(tool)
+                else:  # in a request the results of an id that is used again may be of either call
+                    execution.call_ids[call_id] = new_call(tool, fragment=REUSED)
                     execution.call_changes += 1
-                    # In a request the results of an id that is used again may be of either call.
-                    execution.call_ids[call_id].fragment = REUSED
             before, totals = len(execution.asked), execution if run is None else run
             totals.tool_calls += 1
             repeated = key in totals.asked
@@ -153,15 +151,14 @@ class Executions:
             (execution if run is None else run).result_bytes += result_bytes
             if goes_on:
                 self.handed_on(execution, result_bytes)
-            noted = call
-            if noted is None:
-                noted = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
-            if noted is not None:
-                noted.produced, noted.stage = result_bytes, Stage.PRODUCED
+            if call is None:
+                call = execution.call_ids.get(call_id) if call_id is not None else self._unnamed(execution, tool)
+            if call is not None:
+                call.produced, call.stage = result_bytes, Stage.PRODUCED
                 results = execution.results = execution.results or []
-                results.append(noted)
+                results.append(call)
                 del results[:-_MAX_UNNAMED]
-            return noted
+            return call
 
     def results(self, execution: ExecutionState) -> list[SeenCall]:
         """Return the latest calls with results; of those that a request held, keep the last ones only."""
@@ -169,9 +166,8 @@ class Executions:
             return []
         with self._lock:
             waiting = [call for call in execution.results[:-_LAST_RESULTS] if call.delivered < 0]
-            found = [*waiting, *execution.results[-_LAST_RESULTS:]]
-            execution.results = found
-            return found.copy()
+            execution.results = [*waiting, *execution.results[-_LAST_RESULTS:]]
+            return execution.results.copy()
 
     def partly_shown(self, call: SeenCall, fragment: Fragment) -> None:
         """Record that a model gets only a part of a call's result; the first reason stays."""
@@ -240,15 +236,13 @@ class Executions:
     def conversation(self, execution: ExecutionState, key: int) -> Conversation:
         """Return the transcript of an execution with this key; above the limit the first transcript is dropped."""
         with self._lock:
-            if execution.streams is None:
-                execution.streams = {}
-            stream = execution.streams.get(key)
-            if stream is None:
-                if len(execution.streams) >= _MAX_STREAMS:
-                    self._count(execution, -len(execution.streams.pop(next(iter(execution.streams)))))
-                stream = execution.streams[key] = Conversation()
-                self._count(execution, len(stream))
-            return stream
+            streams = execution.streams = execution.streams or {}
+            if key not in streams:
+                if len(streams) >= _MAX_STREAMS:
+                    self._count(execution, -len(streams.pop(next(iter(streams)))))
+                streams[key] = Conversation()
+                self._count(execution, len(streams[key]))
+            return streams[key]
 
     def requested(self, execution: ExecutionState, conversation: Conversation, parts: SeenParts) -> None:
         """Replace the parts of a conversation by those of its latest request."""
@@ -295,9 +289,7 @@ class Executions:
             execution = self._touch(execution_id)
             if payload_bytes > execution.payload_bytes:  # noqa: PLR1730 - a call of max() takes longer
                 execution.payload_bytes = payload_bytes
-            track = execution.tracks.get(kind) if execution.tracks else None
-            if track is None:
-                track = self._track(execution_id, execution, kind)
+            track = self._track(execution_id, execution, kind)
             # A retry of a rejected payload may differ by an id or a time in it: 1 % is still the same payload.
             if track.refused and track.sizes and abs(payload_bytes - track.sizes[-1]) * 100 > track.sizes[-1]:
                 track.refused = 0
@@ -336,11 +328,6 @@ class Executions:
             track.refused += 1
             return track.refused
 
-    def named(self, execution_id: str, workflow: str) -> None:
-        """Record the workflow of an execution, for payloads that are read where only the id is available."""
-        with self._lock:
-            self._touch(execution_id).workflow = workflow
-
     def known(self, execution_id: str) -> ExecutionState | None:
         """Return the state of an execution, None when there is none."""
         return self._executions.get(execution_id)
@@ -356,17 +343,15 @@ class Executions:
             return first
 
     def _track(self, execution_id: str, execution: ExecutionState, kind: PayloadKind) -> PayloadHistory:
-        if execution.tracks is None:
-            execution.tracks = {}
-        track = execution.tracks.get(kind)
-        if track is None:
-            if len(execution.tracks) >= _MAX_KINDS:
-                del execution.tracks[next(iter(execution.tracks))]
+        tracks = execution.tracks = execution.tracks or {}
+        if kind not in tracks:
+            if len(tracks) >= _MAX_KINDS:
+                del tracks[next(iter(tracks))]
                 self._entries -= 1
-            track = execution.tracks[kind] = PayloadHistory()
-            track.sizes += self._small.pop((execution_id, kind), ())
+            tracks[kind] = PayloadHistory()
+            tracks[kind].sizes += self._small.pop((execution_id, kind), ())
             self._entries += 1
-        return track
+        return tracks[kind]
 
     def finish(self, execution_id: str) -> ExecutionState | None:
         """Drop an execution and return its state."""

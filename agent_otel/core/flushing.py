@@ -18,8 +18,6 @@ from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.telemetry import setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel._internal.daemon_pool import Job
 
 #: Share of the timeout for payloads that are still being analysed; their spans end with the analysis.
@@ -38,18 +36,17 @@ def flush(seconds: float) -> bool:
     until = time.monotonic() + seconds
     payload_analysis.drain(seconds * _ANALYSIS_SHARE)
     models.drain(seconds * _PRICES_SHARE)
-    _count_within(seconds)
-    jobs = [_workers.submit(force_flush) for force_flush in _of_the_program()]
-    is_done = setup.flush(max(0.0, until - time.monotonic()))
-    return all(_is_done(job, until) for job in jobs) and is_done
-
-
-def _count_within(seconds: float) -> None:
-    """Record what waits in memory, in a thread: a signal handler may have interrupted code that holds a lock of it."""
+    # In a thread: a signal handler may have interrupted code that holds a lock of what is counted.
     try:
         _is_done(_workers.submit(_count), time.monotonic() + seconds)
     except ours(RuntimeError):  # an interpreter that exits starts no thread
         _count()
+    providers = [trace.get_tracer_provider(), metrics.get_meter_provider()]
+    # Some implementations of the program's providers have no such function.
+    flushes = [getattr(provider, "force_flush", None) for provider in providers if not setup.owns(provider)]
+    jobs = [_workers.submit(force_flush) for force_flush in flushes if callable(force_flush)]
+    is_done = setup.flush(max(0.0, until - time.monotonic()))
+    return all(_is_done(job, until) for job in jobs) and is_done
 
 
 def _count() -> None:
@@ -65,10 +62,3 @@ def _is_done(job: Job[Any], until: float) -> bool:
     except ours(futures.TimeoutError):  # the built-in exception from Python 3.11 on
         job.cancel()
         return False
-
-
-def _of_the_program() -> list[Callable[[], Any]]:
-    """Return the flush functions of the providers that the program has set; some implementations have none."""
-    providers = [trace.get_tracer_provider(), metrics.get_meter_provider()]
-    found = [getattr(provider, "force_flush", None) for provider in providers if not setup.owns(provider)]
-    return [force_flush for force_flush in found if callable(force_flush)]

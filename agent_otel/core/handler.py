@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import functools
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from agent_otel import settings
 from agent_otel._internal import collected, errors
@@ -18,6 +19,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import dialogues, model_boundary, request_remedies, result_remedies
 from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.core.switches import muted
+from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import (
     Unrecorded,
@@ -40,8 +42,6 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.remedy_hooks import Dialogue, SummaryVisit
-    from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.core.types import (
         Invocation,
         ModelReader,
@@ -50,6 +50,8 @@ if TYPE_CHECKING:
         ToolReader,
         ToolResult,
     )
+
+_P = ParamSpec("_P")
 
 #: What this module does not define itself.
 __all__ = [
@@ -94,11 +96,6 @@ def measures() -> bool:
     return switches.enabled and not switches.muted.get() and not is_suppressed()
 
 
-def queues_calls() -> bool:
-    """Return true when tool calls wait before their dispatch, for a slot or for tokens."""
-    return settings.current().dispatch_waits
-
-
 @errors.guarded("model_request")
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
@@ -111,7 +108,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
     if request is not None and reader.rewrite is None and not reader.outermost:
         remedy_hooks.cannot_rewrite(reader.request.__module__)
     if request is not None and request.continued:
-        remedy_hooks.keeps_earlier_turns()
+        setting_checks.cannot_rewrite_earlier(settings.current())
     if request is None:
         return None
     package = type(invocation.instance).__module__.partition(".")[0]
@@ -124,19 +121,14 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
 
 
 @errors.guarded("model_request.dialogue")
-def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Dialogue | None:
+def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Any:
     """Offer the tool of a remedy in a model request; return None where it is off or the request has no use for it."""
     acting = dialogues()
     return None if acting is None or not measures() else acting.begin(reader, invocation)
 
 
-def summarizes() -> bool:
-    """Return true when long requests are summarised."""
-    return remedy_hooks.summaries() is not None
-
-
 @errors.guarded("model_request.summarize")
-def begin_summary(reader: ModelReader, invocation: Invocation) -> SummaryVisit | None:
+def begin_summary(reader: ModelReader, invocation: Invocation) -> Any:
     """Put an earlier summary into a request; return the visit that makes a new one, or None where none is needed."""
     if not switches.enabled or switches.muted.get():
         return None
@@ -156,7 +148,7 @@ def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if measures():
         if request.continued:
-            remedy_hooks.keeps_earlier_turns()
+            setting_checks.cannot_rewrite_earlier(settings.current())
         model_request.announced(plain_request(request))
 
 
@@ -190,69 +182,69 @@ def execution_named(execution_id: str, workflow: str) -> None:
     """Remember the workflow of an execution, for steps that are read where only the execution's id is available."""
     plain_id, plain_workflow = execution_context.id_or_none(execution_id), execution_context.text_or_none(workflow)
     if plain_id is not None and plain_workflow is not None:
-        executions.named(plain_id, plain_workflow)
+        executions.touched(plain_id).workflow = plain_workflow
 
 
-def handler_started(held: Span | None = None) -> None:
+def _of_handler(act: Callable[Concatenate[ToolInvocation, _P], None]) -> Callable[_P, None]:
+    """Return a function that gets the call that runs or is about to run, and does nothing without one."""
+
+    @functools.wraps(act)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> None:
+        record = running_handler()
+        if record is not None:
+            act(record, *args, **kwargs)
+
+    return call
+
+
+@_of_handler
+def handler_started(record: ToolInvocation, held: Span | None = None) -> None:
     """Open the call's span: the framework is about to run the handler, and other callbacks have opened theirs.
 
     ``held`` is the span of another instrumentation for this call, where that is not current.
     """
-    record = running_handler()
-    if record is not None:
-        open_span(record, held=held)
+    open_span(record, held=held)
 
 
-def handler_entered() -> None:
+@_of_handler
+def handler_entered(record: ToolInvocation) -> None:
     """Discard the readings of earlier attempts, because the framework calls the handler (again)."""
-    record = running_handler()
-    if record is not None:
-        record.awaits = None
-        record.begin_again()
+    record.awaits = None
+    record.begin_again()
 
 
-def handler_returned(result: ToolResult) -> None:
+@_of_handler
+def handler_returned(record: ToolInvocation, result: ToolResult) -> None:
     """Record what the handler returned, where the function that calls it cannot be wrapped."""
-    record = running_handler()
-    if record is not None:
-        record.read(PRODUCED, result)
-        leave_handler(record)
+    record.read(PRODUCED, result)
+    leave_handler(record)
 
 
-@errors.guarded("tool_call.left")
-def handler_left() -> None:
-    """Take the call's span out of the context: the handler has returned, and its result is read."""
-    record = running_handler()
-    if record is not None:
-        leave_handler(record)
+#: Takes the call's span out of the context: the handler has returned, and its result is read.
+handler_left = errors.guarded("tool_call.left")(_of_handler(leave_handler))
 
 
-def handing_back(result: ToolResult) -> None:
+@_of_handler
+def handing_back(record: ToolInvocation, result: ToolResult) -> None:
     """Record what the framework will hand back, while its own span is open; that ends before its function returns.
 
     What it hands back in place of a call that it has put off is no result.
     """
-    record = running_handler()
-    if record is None or record.is_deferred:
-        return
-    record.read(HANDED_BACK, result)
-    if record.span is None:
-        open_span(record)
-    leave_handler(record)
+    if not record.is_deferred:
+        record.read(HANDED_BACK, result)
+        if record.span is None:
+            open_span(record)
+        leave_handler(record)
 
 
-def handler_raised(error: BaseException, reader: ToolReader) -> None:
-    """Record an exception of the handler before the framework turns it into text."""
-    record = running_handler()
-    if record is not None:
-        record.raise_(error, reader)
+#: Records an exception of the handler, with its reader, before the framework turns it into text.
+handler_raised = _of_handler(ToolInvocation.raise_)
 
 
-def handler_deferred() -> None:
+@_of_handler
+def handler_deferred(record: ToolInvocation) -> None:
     """Report that the function which returns has put the call off, for example for an approval: it is no call yet."""
-    record = running_handler()
-    if record is not None:
-        record.is_deferred = True
+    record.is_deferred = True
 
 
 def is_made_by_an_agent() -> bool:
@@ -265,11 +257,6 @@ async def askipped(reader: ToolReader, invocation: Invocation) -> Any:
     """Return the answer in place of the running call's handler when a limit or the policy skips it, else LEFT_ALONE."""
     record = running_handler()
     return LEFT_ALONE if record is None else await remedy_hooks.askipped(record, reader, invocation)
-
-
-def injects() -> bool:
-    """Return true when a policy may add arguments to calls."""
-    return bool(settings.current().tool_policy)
 
 
 def injected() -> dict[str, Any] | None:

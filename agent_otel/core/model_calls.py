@@ -240,7 +240,7 @@ def _value_of(data: Serialised) -> str:
 
 def _count_step(out: Telemetry, execution_id: str, call: ModelCall) -> None:
     """Record a step as a tool call."""
-    tool_names.note_call(call.name)
+    tool_names.keep(tool_names.called, call.name)
     state, is_repeated = executions.began(execution_id, call.name, call.digest.digest, None)
     state.result_bytes += call.size.bytes
     reason = call.reason
@@ -326,13 +326,13 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
 
 def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
     """Return true where the request offers tools, and not this one: the model made it up, and no handler has run."""
-    if tool_names.is_tool(name):
+    if name in tool_names.seen:
         return False
     offered = of_kind(parts, semconv.TOOLS)
     for part in offered:
         tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
     names = {other for part in offered for other, _ in tool_names.definitions_in(part.value)}
-    return bool(names - {semconv.GET_TOOL_RESULT}) and not tool_names.is_tool(name)
+    return bool(names - {semconv.GET_TOOL_RESULT}) and name not in tool_names.seen
 
 
 def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:

@@ -17,7 +17,7 @@ from agent_otel.core.answers import is_answer
 from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_by_provider, take
 from agent_otel.core.execution_context import id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import cannot_offer, cannot_rewrite
+from agent_otel.core.remedy_hooks import cannot_rewrite, dialogues
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
 from agent_otel.core.threads import open_calls, parent_of
 from agent_otel.core.types import AskedCall, ModelRequest
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.backpressure import Backpressure
     from agent_otel.core.model_tokens import Reservation, SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
@@ -142,7 +141,7 @@ class ModelVisit:
         self._asks: dict[object, list[Any]] | None = None
         #: Answers of the response that have not ended yet.
         self._answers = request.answers
-        self._backpressure: Backpressure | None = None
+        self._backpressure: Any = None
         self._myself: weakref.ref[Any] = weakref.ref(self)
         self._around, self._sending = _above.get(), sending.get()
         above = self._above = _running()
@@ -417,8 +416,8 @@ class ModelVisit:
             self._take(request)
             reader = self._reader
             has_summaries = reader.exchange is not None and reader.exchange.apart is not None
-            if reader.exchange is None:
-                cannot_offer(reader.request.__module__, request.parts)
+            if reader.exchange is None and (acting := dialogues()) is not None:
+                acting.left_out(reader.request.__module__, request.parts)
             cannot_rewrite(
                 reader.request.__module__,
                 has_views=reader.rewrite is not None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel.core.tool_names import is_tool
+from agent_otel.core.tool_names import seen
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.preview import clean
 
@@ -61,7 +61,7 @@ def look_into(carried: Payload, explanation: Explanation) -> None:
     found = None
     try:
         if carried.value is not None:
-            found = breakdown_object(carried.value, explanation.tool_of, is_tool, explanation.held)
+            found = breakdown_object(carried.value, explanation.tool_of, seen.__contains__, explanation.held)
     finally:
         explanation.found(found)
 
@@ -156,7 +156,7 @@ def _analyse(data: Any, explanation: Explanation) -> None:
     """Analyse one payload."""
     found = None
     with errors.reported("analysis.text"):
-        found = breakdown_text(data, explanation.tool_of, is_tool, explanation.held)
+        found = breakdown_text(data, explanation.tool_of, seen.__contains__, explanation.held)
     with errors.reported("analysis.found"):
         explanation.found(found)
 

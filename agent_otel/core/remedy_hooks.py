@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
@@ -17,41 +17,15 @@ from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from agent_otel.core.tool_invocation import Dispatch, ToolInvocation
-    from agent_otel.core.types import Invocation, RequestPart, Slot, ToolReader
+    from agent_otel.core.tool_invocation import Dispatch
+    from agent_otel.core.types import Invocation, ToolReader
     from agent_otel.settings import Settings
-
-
-class Dialogue(Protocol):
-    """An exchange with a model about one request: a tool of a remedy is offered, and its calls are answered."""
-
-    def continues(self, response: Any) -> bool:
-        """Answer the calls in a response; return True when the request is to be sent again."""
-
-    async def acontinues(self, response: Any) -> bool:
-        """Do the same as `continues` without blocking the event loop."""
-
-    def passing(self, item: Any) -> list[Any]:
-        """Take an item of a stream; return the items to hand on."""
-
-    def held(self) -> list[Any]:
-        """Return the items that are left to hand on, at the end of the last stream."""
 
 
 #: A response as plain data, or the items of its stream.
 Response: TypeAlias = tuple[Any, list[Any] | None]
-
-
-class SummaryVisit(Protocol):
-    """A model request that needs a summary before it is sent."""
-
-    def run(self, send: Callable[[Invocation], Response]) -> None:
-        """Make the summary with a function that sends a request of the remedy; nothing is raised."""
-
-    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
-        """Do the same as `run` without blocking the event loop."""
 
 
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
@@ -138,13 +112,6 @@ def last_note(results: Sequence[object]) -> str | None:
     return None if remedies is None else remedies.last_note(results)
 
 
-def keeps_earlier_turns() -> None:
-    """Warn once that the views rewrite no turns that the provider keeps."""
-    chosen = settings.current()
-    if chosen.views:
-        setting_checks.cannot_rewrite_earlier(chosen)
-
-
 @functools.lru_cache(maxsize=1)
 def dialogues() -> Any:
     """Return the remedy that offers a tool to models; None when it is off."""
@@ -153,13 +120,6 @@ def dialogues() -> Any:
     if make_dialogues is None or not (has_store and chosen.claim_check_tool):
         return None
     return make_dialogues(chosen)
-
-
-def cannot_offer(adapter: str, parts: Iterable[RequestPart]) -> None:
-    """Warn once when a request names the tool of a remedy, and its layer, which cannot offer it, does not either."""
-    acting = dialogues()
-    if acting is not None:
-        acting.left_out(adapter, parts)
 
 
 def unnamed(adapter: str, text: str) -> str:
@@ -226,10 +186,3 @@ def announce_messages(messages: Iterable[tuple[str, str | None]]) -> None:
     """Keep part and id of the messages of a request for the SDK that sends it, when duplicates are to be removed."""
     if settings.current().deduplicate_history:
         message_ids.set(tuple(messages))
-
-
-def completed(record: ToolInvocation) -> None:
-    """Report a tool call that has ended, with its arguments, to the remedy that removes them from later requests."""
-    remedies = request_remedies()
-    if remedies is not None:
-        remedies.completed(record.call.arguments)

@@ -163,7 +163,7 @@ class ToolInvocation(Dispatch):
     def __init__(
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
-        name, arguments, execution = call.name, call.arguments, call.execution
+        name, arguments, execution, asked = call.name, call.arguments, call.execution, None
         if open_calls.has_asked and (asked := ask_for(call, out)) is not None:
             self.asked = asked
             call = call._replace(call_id=call.call_id or asked.id, agent=call.agent or asked.agent)
@@ -172,16 +172,15 @@ class ToolInvocation(Dispatch):
         series = out.metrics.tools.get(name)
         if series is None:  # not seen before, not clean or over the limit
             name = clean(name)
-            tool_names.note(name)
+            tool_names.keep(tool_names.seen, name)
             series = out.metrics.tool(name, also_timed_by)
         if call.name not in tool_names.called:
-            tool_names.note_call(call.name)
+            tool_names.keep(tool_names.called, call.name)
         self.agent, self.name, self.series = call.agent or out.agent, name, series
         self.within = within = current_span()
         self.loop = execution_context.loop.get()
         self.tracing = within is not None
         #: The key of the state that the call continues, and the outermost run, which has separate totals and limits.
-        asked = self.asked
         self.place = place = execution_context.resolve(
             execution,
             None if within is INVALID_SPAN else within,
@@ -194,7 +193,7 @@ class ToolInvocation(Dispatch):
         if run is None and asked is not None and asked.run is not None and asked.run.key == place:
             run = asked.run
         self.run = run
-        self.execution = place if self.run is None else self.run.id
+        self.execution = place if run is None else run.id
         if within is not None or self.execution is not None:
             self._begin(arguments)
         else:
@@ -222,9 +221,8 @@ class ToolInvocation(Dispatch):
                     self.mark, self.owed_to = fragments.last_request.get(), self.state.owner
             self.is_sought = bool(self.owed_to) or self.call.call_id is None
             if self.state.followed:
-                self.followup, self.follows = fragments.follow_up(
-                    self.state, self.name, arguments, repeated=is_repeated
-                )
+                known = fragments.follow_up(self.state, self.name, arguments, repeated=is_repeated)
+                self.followup, self.follows = known
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
 
@@ -321,29 +319,27 @@ class ToolInvocation(Dispatch):
         if self.prints is not None:
             self.prints = prints(found.replacement.text)
 
-    def raise_(self, error: BaseException, reader: ToolReader | None = None) -> None:
+    def raise_(self, error: BaseException, reader: ToolReader) -> None:
         """Record that the handler raised; an exception that is the framework's control flow sets no error type."""
         self.raised = True
         if self.injected:
             hide_in(error, self.injected)
-        if reader is not None and reader.is_control_flow is not None and reader.is_control_flow(error):
+        if reader.is_control_flow is not None and reader.is_control_flow(error):
             return
-        self.is_refused |= reader is not None and reader.is_refusal is not None and reader.is_refusal(error)
+        self.is_refused |= reader.is_refusal is not None and reader.is_refusal(error)
+        own = error if reader.cause is None else reader.cause(error)
         if self.error_type is None:
-            own = error if reader is None or reader.cause is None else reader.cause(error)
             self.error_type = error_type(own)
             self.failure = failure_text(own, self.out.settings, self.name) if self.out.captures else None
             self.failure = self.failure and without(self.failure, self.injected or {})
-        # A text that is there was read when the exception was raised, before a remedy.
-        if self.failed is None and reader is not None and reader.failure_text is not None:
-            text = reader.failure_text(error)
-            if text is not None:
-                self.failed = size(text)
-                self.handed = self.failed.bytes
-        if self.failed is None and issubclass(
-            type(error), Exception
-        ):  # the framework makes a text of it later, if at all
-            own_text = text_of(error if reader is None or reader.cause is None else reader.cause(error), _LONGEST_ERROR)
+        if self.failed is not None:  # read when the exception was raised, before a remedy
+            return
+        text = None if reader.failure_text is None else reader.failure_text(error)
+        if text is not None:
+            self.failed = size(text)
+            self.handed = self.failed.bytes
+        elif issubclass(type(error), Exception):  # the framework makes a text of it later, if at all
+            own_text = text_of(own, _LONGEST_ERROR)
             self.failed, self.prints = size(own_text), prints(own_text)
 
     def budget(self) -> Budget:
@@ -485,20 +481,35 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 
 def keep(call: ToolInvocation) -> None:
     """Keep the sizes, prints and span context of a result. The model boundary recognises the result by them."""
-    seen = _seen(call)
-    if seen is None:
-        return
+    call_id, seen, digest = call.call.call_id, call.asked, call.args_hash or ""
+    span = None if call.span is None else call.span.span.get_span_context()
     if call.produced is None:
-        if call.raised and call.failed is not None:
-            seen.failed = call.failed.bytes if call.handed is None else call.handed
-            seen.prints = call.prints if call.handed is None else None
-            seen.span = None if call.span is None else call.span.span.get_span_context()
+        if seen is None and call.state is not None:
+            if call_id is None:
+                executions.without_result(call.state, call.name, digest)
+            else:
+                seen = call.state.call_ids.get(call_id)
+        if seen is not None:
+            seen.stage = Stage.FAILED
+            if call.raised and call.failed is not None:
+                seen.failed = call.failed.bytes if call.handed is None else call.handed
+                seen.prints = call.prints if call.handed is None else None
+                seen.span = span
         return
+    if call.state is None:
+        seen = new_call(call.name, id=call_id, produced=call.produced.bytes, digest=digest)
+        open_calls.add(seen)
+    else:
+        totals, goes_on = None if call.run is None else call.run.totals, not call.counted
+        seen = executions.produced(
+            call.state, call.name, call.produced.bytes, call_id, totals, call=seen, goes_on=goes_on
+        )
+        if seen is None:  # the execution is forgotten
+            return
     seen.handed = -1 if call.handed is None else call.handed
-    seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, call.args_hash or "", call.follows
+    seen.prints, seen.mark, seen.digest, seen.follows = call.prints, call.mark, digest, call.follows
     seen.owed_to = 0 if call.prints is None else call.owed_to
-    if call.span is not None:
-        seen.span = call.span.span.get_span_context()
+    seen.span = seen.span if span is None else span
     is_page = call.invites is not None
     cuts = ((semconv.LAYER_TOOL, semconv.PAGE), *call.cuts) if is_page else call.cuts
     reason = fragments.note(seen, cuts, call.produced.bytes, call.handed, call.remedied) if cuts else None
@@ -506,25 +517,6 @@ def keep(call: ToolInvocation) -> None:
         call.out.metrics.record(semconv.ANSWERS_INCOMPLETE, 0, call.name, reason)
     if call.state is not None and (is_page or reason is not None):
         fragments.invite(call.state, call.name, call.call.arguments, call.invites, seen.fragment)
-
-
-def _seen(call: ToolInvocation) -> SeenCall | None:
-    """Return what is kept of a call that has ended; None where its execution is forgotten."""
-    call_id, asked = call.call.call_id, call.asked
-    if call.produced is None:
-        if asked is None and call_id is None and call.state is not None:
-            executions.without_result(call.state, call.name, call.args_hash or "")
-        elif asked is None and call_id is not None and call.state is not None:
-            asked = call.state.call_ids.get(call_id)
-        if asked is not None:
-            asked.stage = Stage.FAILED
-        return asked
-    if call.state is None:
-        seen = new_call(call.name, id=call_id, produced=call.produced.bytes, digest=call.args_hash or "")
-        open_calls.add(seen)
-        return seen
-    totals, goes_on = None if call.run is None else call.run.totals, not call.counted
-    return executions.produced(call.state, call.name, call.produced.bytes, call_id, totals, call=asked, goes_on=goes_on)
 
 
 def compare(before_bytes: int, after: Size, value: object, known: Collection[str] = ()) -> str | None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
-from agent_otel._internal.object_kinds import declare, fields, listed, text
+from agent_otel._internal.object_kinds import fields, listed, text
 from agent_otel.measure.preview import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 _MOST: Final = 2_048
 _MOST_DEFINITIONS: Final = 1_024
@@ -22,9 +22,9 @@ _DEEPEST: Final = 3
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
 
 
-_seen: dict[str, None] = {}
+seen: dict[str, None] = {}
 #: Names of tools that model requests have offered, where limits count calls.
-_offered: dict[str, None] = {}
+offered: dict[str, None] = {}
 #: Names of tools that adapters have called; read for each call, so without a function.
 called: dict[str, None] = {}
 _definitions: dict[int, None] = {}
@@ -34,18 +34,8 @@ descriptions: dict[str, str] = {}
 
 def reset() -> None:
     """Forget all names."""
-    for names in (_seen, _offered, called, _definitions, descriptions):
+    for names in (seen, offered, called, _definitions, descriptions):
         names.clear()
-
-
-def note(name: str) -> None:
-    """Remember the name of a tool; of too many the first is forgotten."""
-    keep(_seen, name, None)
-
-
-def note_call(name: str) -> None:
-    """Remember the name of a tool that an adapter has called."""
-    keep(called, name, None)
 
 
 def is_called(name: str) -> bool:
@@ -55,33 +45,13 @@ def is_called(name: str) -> bool:
     return any(name.endswith(known) and not name[-len(known) - 1].isalnum() for known in tuple(called) if known)
 
 
-def is_tool(name: str) -> bool:
-    """Return whether a tool of this name was seen."""
-    return name in _seen
-
-
-def note_parameters(names: Iterable[str]) -> None:
-    """Remember the parameters of a tool that is measured by hand: fields, which paths may show."""
-    declare(names)
-
-
-def note_offered(name: str) -> None:
-    """Remember the name of a tool that a model request offers."""
-    keep(_offered, name, None)
-
-
-def is_offered(name: str) -> bool:
-    """Return whether `note_offered` has this name."""
-    return name in _offered
-
-
 def note_definitions(definitions: object, fingerprint: int) -> None:
     """Remember the names in a model request's definitions of tools, unless the same were read before."""
     if fingerprint in _definitions:
         return
-    keep(_definitions, fingerprint, None, _MOST_DEFINITIONS)
+    keep(_definitions, fingerprint, most=_MOST_DEFINITIONS)
     for name, definition in definitions_in(definitions):
-        note(name)
+        keep(seen, name)
         note_description(name, definition.get("description"))
 
 
@@ -106,7 +76,7 @@ def definitions_in(value: Any, depth: int = _DEEPEST) -> Iterator[tuple[str, dic
                 yield from definitions_in(known[key], depth - 1)
 
 
-def keep(kept: dict[Any, Any], key: Any, value: Any, most: int = _MOST) -> None:
+def keep(kept: dict[Any, Any], key: Any, value: Any = None, most: int = _MOST) -> None:
     """Keep a value; of too many the first is forgotten."""
     kept[key] = value
     if len(kept) > most:

@@ -23,7 +23,7 @@ from agent_otel._internal.object_kinds import fields, is_dict, is_text, text
 from agent_otel.core import execution_context, switches, tool_definitions
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, loop, text_or_none
-from agent_otel.core.remedy_hooks import aact, act, askipped, completed, result_remedies, skipped, skips_calls
+from agent_otel.core.remedy_hooks import aact, act, askipped, request_remedies, result_remedies, skipped, skips_calls
 from agent_otel.core.threads import open_calls, opened, parent_of, threads
 from agent_otel.core.tool_invocation import (
     Dispatch,
@@ -188,13 +188,14 @@ class Visit(Controlled):
         reading = None
         try:
             record, reader = self.record, self.reader
-            is_early = record.is_read_early and reader.station == PRODUCED
-            if not is_early and record.produced is not None and reader.station == PRODUCED:
+            if record.is_read_early and reader.station == PRODUCED:
+                return reader.result(value)  # for remedies
+            if record.produced is not None and reader.station == PRODUCED:
                 return None
             reading = reader.result(value)  # a remedy acts on what could not be measured, too
-            if reading is not None and not is_early:
+            if reading is not None:
                 record.read(reader.station, reading)
-            elif reading is None and not is_early and self.is_outermost:
+            elif self.is_outermost:
                 record.unasked = record.handed is None and not record.raised
         except errors.ours(Exception):
             errors.report_error("tool_call.result")
@@ -322,8 +323,8 @@ def finish(record: ToolInvocation) -> None:
             opened.end()
     if record.state is not None or record.call.call_id is not None or (threads.has_some and record.tracing):
         keep(record)
-    if record.out.settings.compact_arguments:
-        completed(record)
+    if record.out.settings.compact_arguments and (remedies := request_remedies()) is not None:
+        remedies.completed(record.call.arguments)
 
 
 def _write(record: ToolInvocation) -> None:
@@ -403,15 +404,12 @@ class Unrecorded(Controlled, Dispatch):
         self._outer = _innermost.get()
         _innermost.set(self)
         if self.around is None and self.execution is None:
-            self._resolve()
+            with errors.reported("tool_call.execution"):
+                self.agent = execution_context.agent_of(self.call.agent)
+                self.run = execution_context.current_run()
+                self.place = execution_context.resolve(self.call.execution, None)
+                self.execution = self.place if self.run is None else self.run.id
         return self
-
-    @errors.guarded("tool_call.execution")
-    def _resolve(self) -> None:
-        self.agent = execution_context.agent_of(self.call.agent)
-        self.run = execution_context.current_run()
-        self.place = execution_context.resolve(self.call.execution, None)
-        self.execution = self.place if self.run is None else self.run.id
 
     def step(self) -> Self:
         """Return the context manager around a step of a generator."""

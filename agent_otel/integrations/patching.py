@@ -100,7 +100,7 @@ def _find(module: ModuleType, target: str) -> tuple[Any, str, Any] | None:
 
 def _wrap(module: ModuleType, target: str, reader: Family | wrap.Measured) -> None:
     found = _find(module, target)
-    if found is None or not (handler.injects() or not isinstance(reader, Injecting)):
+    if found is None or (isinstance(reader, Injecting) and not settings.current().tool_policy):
         return
     parent, attribute, original = found
     for owner, value in list(_captured(parent, attribute, original)):

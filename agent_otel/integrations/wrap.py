@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import wrapt
 
+from agent_otel import settings
 from agent_otel._internal import collected, errors
 from agent_otel._internal.errors import finishing
 from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import handler, run_visit
 from agent_otel.core.backpressure import backpressure
 from agent_otel.core.model_request import ModelVisit
-from agent_otel.core.remedy_hooks import askipped, skipped, skips_calls
+from agent_otel.core.remedy_hooks import askipped, skipped, skips_calls, summaries
 from agent_otel.core.tool_visit import Unrecorded, Visit
 from agent_otel.core.types import (
     LEFT_ALONE,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.remedy_hooks import Dialogue, Response
+    from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.run_visit import RunVisit
     from agent_otel.integrations.hooks import Wrapper
 
@@ -176,7 +177,7 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
     if isinstance(reader, ModelReader) and reader.exchange is not None:
         if handler.dialogues() is not None:
             wrapper = answering(wrapper, reader, reader.exchange, is_async=is_async)
-        if handler.summarizes():
+        if summaries() is not None:
             wrapper = summarising(wrapper, reader, reader.exchange, is_async=is_async)
     if isinstance(reader, ModelReader) and reader.rewrite is not None and handler.model_boundary() is not None:
         wrapper = replacing(wrapper, reader, is_async=is_async)
@@ -198,13 +199,15 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
     is_generator = inspect.isgeneratorfunction(wrapped) or inspect.isasyncgenfunction(wrapped)
     if isinstance(reader, ToolReader | ModelReader | RunReader) and is_generator:
         return lambda wrapped, *call: _measured(wrapped, reader, Invocation(*call))
-    queues = isinstance(reader, Door | ToolReader) and handler.queues_calls()
+    queues = isinstance(reader, Door | ToolReader) and settings.current().dispatch_waits
     carry: Carry | None = None
     if isinstance(reader, ModelReader):
         queues, carry = backpressure() is not None, ModelVisit.watched if reader.watch is not None else None
     elif isinstance(reader, RunReader):
         carry = _carried_on
-    is_replaceable = isinstance(reader, ToolReader) and (reader.replace is not None or handler.injects())
+    is_replaceable = isinstance(reader, ToolReader) and (
+        reader.replace is not None or bool(settings.current().tool_policy)
+    )
     skips = skips_calls()
     is_remedied = isinstance(reader, Door) or is_replaceable
     is_remedied = is_remedied and (skips or handler.result_remedies() is not None)
@@ -656,11 +659,11 @@ def _measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | Ru
         return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))
     call = _Call(wrapped, invocation)
     # A consumer may take its time between the items of any other generator.
-    queues = reader.events and handler.queues_calls()
+    queues = reader.events and settings.current().dispatch_waits
     steps: _Steps = _Steps(begin, queues=queues)
     if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
         steps = _RemediedSteps(begin, call, reader, queues=queues)
-    elif handler.injects() or (skips and not reader.events):
+    elif settings.current().tool_policy or (skips and not reader.events):
         steps = _GatedSteps(begin, call, reader, queues=queues)
     proxy = _proxy(call.generator, steps)
     call.proxy = weakref.ref(proxy)
@@ -727,7 +730,7 @@ def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_
     return wrapper_async if is_async else wrapper
 
 
-def _talk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Any]) -> Any:
+def _talk(exchange: Exchange, dialogue: Any, send: Callable[[], Any]) -> Any:
     """Send requests until a response needs no answer, or is a stream."""
     while True:
         value = send()
@@ -738,7 +741,7 @@ def _talk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Any]) -> An
             return value
 
 
-async def _atalk(exchange: Exchange, dialogue: Dialogue, send: Callable[[], Awaitable[Any]]) -> Any:
+async def _atalk(exchange: Exchange, dialogue: Any, send: Callable[[], Awaitable[Any]]) -> Any:
     while True:
         value = await send()
         stream = await _astream_of(exchange, value)
@@ -775,9 +778,7 @@ def _replaced(exchange: Exchange, value: Any, stream: Any, items: Any) -> Any:
     return value
 
 
-def _items(
-    exchange: Exchange, dialogue: Dialogue, generator: Any, send: Callable[[], Any]
-) -> Generator[Any, None, None]:
+def _items(exchange: Exchange, dialogue: Any, generator: Any, send: Callable[[], Any]) -> Generator[Any, None, None]:
     further: list[Any] = []
     try:
         while True:
@@ -800,7 +801,7 @@ def _items(
 
 
 async def _aitems(
-    exchange: Exchange, dialogue: Dialogue, generator: Any, send: Callable[[], Awaitable[Any]]
+    exchange: Exchange, dialogue: Any, generator: Any, send: Callable[[], Awaitable[Any]]
 ) -> AsyncGenerator[Any, None]:
     further: list[Any] = []
     try:

@@ -297,7 +297,7 @@ def _offered(request: ModelRequest) -> set[str]:
     tools = (part.value for part in parts if part.part == semconv.TOOLS)
     names = {name for value in tools for name, _ in tool_names.definitions_in(value)}
     for name in names:
-        tool_names.note_offered(name)
+        tool_names.keep(tool_names.offered, name)
     return names
 
 
@@ -314,7 +314,7 @@ def _counts(counting: Limits, place: _Place, result: Result, offered: set[str]) 
         return name is None or not tool_names.is_called(name) or name not in offered
     if name is None:  # the provider has the call
         return call_id is not None and result.answered.failed is True
-    return name not in offered and not tool_names.is_offered(name)
+    return name not in offered and name not in tool_names.offered
 
 
 def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Result) -> LimitReached | None:

@@ -294,7 +294,7 @@ class Account(NamedTuple):
             return response
 
     @contextlib.contextmanager
-    def _counted(self, text: str) -> Iterator[backpressure.Waiting | None]:
+    def _counted(self, text: str) -> Iterator[Any]:
         """Take the tokens of a request; give them back when it fails."""
         acting = backpressure.backpressure()
         if acting is None:
