@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
+    from agent_otel.core.execution_state import ExecutionState, SeenCall
     from agent_otel.core.types import RequestPart
     from agent_otel.measure.prints import Prints
     from agent_otel.telemetry.setup import Telemetry
@@ -68,7 +68,9 @@ _LONG = 24
 IGNORED_AFTER = 3
 
 
-def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.PendingAnswer | None]:
+def take(  # noqa: C901 - one step after the other
+    out: Telemetry, request: ModelRequest
+) -> tuple[SentRequest, answers.PendingAnswer | None]:
     """Record a request: the sizes of its parts, truncation of its tool results, and its history.
 
     Return the request for its response, and what an answer to it would be built on, where that is incomplete.
@@ -93,12 +95,22 @@ def take(out: Telemetry, request: ModelRequest) -> tuple[SentRequest, answers.Pe
     out.metrics.add(semconv.REQUEST_SIZE, sizes)
     for call in shown:
         model_calls.record(out, request, call, execution_id)
-    undelivered, quoted, conversation, before = _history(out, request, read, sized, measured, known, new)
+    total, conversation, before = sum(sizes.values()), None, NO_SHARES
+    undelivered: Sequence[SeenCall] = ()
+    quoted: Sequence[SeenCall] = ()
+    if execution is not None:
+        quoted = _quoted(out, execution, measured)
+        undelivered, conversation, before = request_history.compare(
+            out, request, read, execution, sized, measured, total, known, new
+        )
+        if conversation is not None:
+            request_prefix.keep(read, execution, conversation, measured)
+        _pass_by(out, execution)
     shares, again = add_shares(before, sized, known, new)
     if conversation is not None:
         conversation.shares = shares
     out.metrics.add(semconv.RESULT_RESENT, again)
-    sent = SentRequest(request, sum(sizes.values()), shares, execution, conversation)
+    sent = SentRequest(request, total, shares, execution, conversation)
     sent.parts = parts
     sent.known = _known_of(request, execution_id, execution)
     sent.removed = model_tokens.of_request(shares.removed)
@@ -197,35 +209,6 @@ def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
             duplicate_bytes += part_bytes
         digests.add(digest)
     return Texts(frozenset(digests), duplicate_bytes)
-
-
-def _history(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    request: ModelRequest,
-    read: request_prefix.Read,
-    sized: Sequence[Sized],
-    measured: Sequence[Sized],
-    known: Mapping[int, SeenCall],
-    new: Sequence[SeenCall],
-) -> tuple[Sequence[SeenCall], Sequence[SeenCall], Conversation | None, Shares]:
-    """Compare a request with the earlier ones of its execution.
-
-    Return the calls whose results it should hold, those whose results are in the text of another part, its
-    conversation, and the shares of the parts that it repeats.
-    """
-    execution = read.execution
-    if execution is None:
-        return (), (), None, NO_SHARES
-    quoted = _quoted(out, execution, measured)
-    if read.conversation is not None and read.prefix is not None:
-        history = request_history.read_on(read.conversation, read.prefix, measured)
-    else:
-        history = request_history.read(execution, sized)
-    undelivered, conversation, before = request_history.compare(out, request, execution, sized, known, new, history)
-    if conversation is not None:
-        request_prefix.keep(read, execution, conversation, measured)
-    _pass_by(out, execution)
-    return undelivered, quoted, conversation, before
 
 
 def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
-from agent_otel.core.request_parts import NO_SHARES
+from agent_otel.core.request_parts import KINDS, NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry.sinks import recording
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.request_parts import Shares
+    from agent_otel.core.request_parts import Shares, Sized
     from agent_otel.core.usage import Usage
     from agent_otel.measure.prints import Prints
     from agent_otel.measure.truncation.paging import Subject
@@ -132,6 +132,14 @@ class SeenParts(NamedTuple):
     sizes: array[int]
     kinds: bytes
 
+    def then(self, new: Sequence[Sized]) -> SeenParts:
+        """Return these parts with further ones behind them."""
+        return SeenParts(
+            self.prints + array("q", [one.print for one in new]),
+            self.sizes + array("q", [one.bytes for one in new]),
+            self.kinds + bytes([KINDS[one.part.part] for one in new]),
+        )
+
 
 NO_PARTS = SeenParts(array("q"), array("q"), b"")
 
@@ -163,7 +171,7 @@ class ReadTexts:
 
 _STREAM_ENTRIES = 2
 _PARTS_PER_ENTRY = 8
-_RESULT = semconv.REQUEST_PARTS.index(semconv.TOOL_RESULTS)
+_RESULT = KINDS[semconv.TOOL_RESULTS]
 
 
 @dataclass(slots=True, eq=False)

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.request_parts import Sized
-    from agent_otel.core.request_prefix import Prefix
+    from agent_otel.core.request_prefix import Read
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 
@@ -59,69 +59,47 @@ _HEADS = tuple(KINDS[part] for part in HEADS)
 _ANSWERED = (*OF_THE_MODEL, semconv.TOOL_RESULTS)
 
 
-class Reading(NamedTuple):
-    """The history in a request: its parts, and what distinguishes its conversation.
-
-    ``offered`` is a fingerprint of its tools, ``key`` one of these and the system prompt. ``total`` are the bytes of
-    all parts.
-    """
-
-    doubled: bool
-    offered: int
-    key: int
-    conversation: Conversation | None
-    parts: SeenParts
-    continues: bool
-    total: int
-
-
-def read(execution: ExecutionState, sized: Sequence[Sized]) -> Reading:
-    """Return the history in a request, read as a whole."""
-    offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
-    key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
-    # A sub-agent has other tools or another system prompt, and so a conversation of its own.
-    conversation = (execution.streams or {}).get(key)
-    parts, continues = _parts(sized, conversation.parts if conversation is not None else NO_PARTS)
-    total = sum(one.bytes for one in sized)
-    return Reading(_is_doubled(sized), offered, key, conversation, parts, continues, total)
-
-
-def read_on(conversation: Conversation, prefix: Prefix, new: Sequence[Sized]) -> Reading:
-    """Return the history in a request that continues the one before it with new parts."""
-    before = conversation.parts
-    parts = SeenParts(
-        before.prints + array("q", [one.print for one in new]),
-        before.sizes + array("q", [one.bytes for one in new]),
-        before.kinds + bytes([KINDS[one.part.part] for one in new]),
-    )
-    ids = [hash((one.part.message_id, one.part.part)) for one in new if one.part.message_id is not None]
-    doubled = prefix.doubled or len(set(ids)) < len(ids) or not prefix.message_ids.isdisjoint(ids)
-    total = sum(prefix.sizes.values()) + sum(one.bytes for one in new)
-    return Reading(doubled, conversation.offered, 0, conversation, parts, True, total)
-
-
-def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
+def compare(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
     out: Telemetry,
     request: ModelRequest,
+    read: Read,
     execution: ExecutionState,
     sized: Sequence[Sized],
+    measured: Sequence[Sized],
+    total: int,
     calls: Mapping[int, SeenCall],
     new: Collection[SeenCall],
-    reading: Reading,
 ) -> tuple[Sequence[SeenCall], Conversation | None, Shares]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
+    ``measured`` are its parts that are new, where it continues the request before it, and ``total`` the bytes of all.
     ``calls`` are the calls whose results it holds, by the results' indexes, ``new`` those that no request held before.
     Return the calls whose results it should hold, and no request held; its conversation, None where it begins none; and
     the shares of the parts that it repeats from the request before.
     """
-    agent = execution_context.agent_of(request.agent)
-    doubled, offered, key, conversation, parts, continues, _ = reading
+    agent, key, conversation = execution_context.agent_of(request.agent), 0, read.conversation
+    if conversation is not None and read.prefix is not None:
+        before, offered, continues = conversation.parts, conversation.offered, True
+        doubled = read.prefix.doubled or _repeats(measured, read.prefix.message_ids)
+    else:
+        offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
+        key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
+        # A sub-agent has other tools or another system prompt, and so a conversation of its own.
+        conversation, doubled = (execution.streams or {}).get(key), _is_doubled(sized)
+        before = NO_PARTS if conversation is None else conversation.parts
+        continues = before.prints == array("q", [one.print for one in sized[: len(before.prints)]])
+        measured = sized[len(before.prints) if continues else 0 : MOST_PARTS]
+    parts = (before if continues else NO_PARTS).then(measured)
     if request.doubled or doubled:
         out.metrics.record(semconv.HISTORY_DOUBLED, 1)
     if execution.tracks:
         _read(execution, conversation, sized, continues=continues)
-    shares = NO_SHARES if conversation is None else _shares(conversation, continues=continues, keeps=request.continued)
+    shares = NO_SHARES if conversation is None else conversation.shares
+    if request.continued:
+        shares = shares._replace(parts=0)
+    # Not those of another request, which a second thread sends in the same conversation.
+    elif not continues or shares.parts != len(before.prints):
+        shares = NO_SHARES
     undelivered: Sequence[SeenCall] = ()
     if request.continued:  # the provider has the earlier messages
         lost, execution.is_continued = False, True
@@ -129,26 +107,14 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
         undelivered = _lost(out, request, execution, sized, offered, agent)
         lost = bool(undelivered) or _is_forgetful(out, execution, conversation, sized)
         if not lost and conversation is not None:
-            same = _same(conversation.parts, parts, continues=continues)
-            # Without an earlier turn, a request is a prompt alone.
-            has_turns = execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED)
-            if has_turns and (total := reading.total):
-                changed = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
-                out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
-            if not continues:
-                change = within(conversation.parts, parts, same)
-                tell(out, change, conversation.parts, sized, calls)
-                conversation.missed = None if change is None else (change.part, change.how, conversation.cacheable)
-                _tell_summarized(conversation, sized)
-                _tell_dropped(out, drop(conversation, parts, sized, calls, new))
+            _compare_before(out, execution, conversation, parts, sized, total, calls, new, continues=continues)
     if conversation is None:
         if lost:
             return undelivered, None, NO_SHARES  # it begins no conversation
-        change, cacheable = of_head(execution, request, sized, offered)
-        tell(out, change, parts, sized, calls)
+        change, cacheable = _of_head(execution, request, sized, offered)
         conversation = executions.conversation(execution, key)
-        conversation.missed = None if change is None else (change.part, change.how, cacheable)
-        conversation.turns = begin(conversation, parts)
+        _tell(out, conversation, change, cacheable, parts, sized, calls)
+        conversation.turns = _begin(conversation, parts)
         conversation.definitions = _definitions(sized)
     if not lost:
         conversation.offered = offered
@@ -160,13 +126,33 @@ def compare(  # noqa: PLR0913, PLR0917 - the readings of one request
     return undelivered, conversation, shares
 
 
-def _shares(conversation: Conversation, *, continues: bool, keeps: bool) -> Shares:
-    """Return the shares of what a request repeats from the one before, or of what its provider ``keeps`` of it."""
-    if keeps:
-        return conversation.shares._replace(parts=0)
-    # Not those of another request, which a second thread sends in the same conversation.
-    is_of_these = conversation.shares.parts == len(conversation.parts.prints)
-    return conversation.shares if continues and is_of_these else NO_SHARES
+def _compare_before(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    execution: ExecutionState,
+    conversation: Conversation,
+    parts: SeenParts,
+    sized: Sequence[Sized],
+    total: int,
+    calls: Mapping[int, SeenCall],
+    new: Collection[SeenCall],
+    *,
+    continues: bool,
+) -> None:
+    """Compare a request with the one before it: what is stable, changed, summarized or dropped."""
+    before = conversation.parts
+    same = min(len(before.prints), len(parts.prints))  # parts that begin both
+    if not continues:
+        pairs = enumerate(zip(before.prints, parts.prints, strict=False))
+        same = next((at for at, (was, now) in pairs if was != now), same)
+    # Without an earlier turn, a request is a prompt alone.
+    if total and (execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED)):
+        changed = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
+        out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
+    if not continues:
+        change = _within(before, parts, same)
+        _tell(out, conversation, change, conversation.cacheable, before, sized, calls)
+        _tell_summarized(before, sized)
+        _drop(out, conversation, parts, sized, calls, new)
 
 
 def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, keeps: bool) -> None:
@@ -195,16 +181,6 @@ def last_turn(execution_id: str | None) -> int:
         return inside.turn_inside
     execution = None if execution_id is None else executions.known(execution_id)
     return 0 if execution is None else execution.turn
-
-
-def _parts(sized: Sequence[Sized], before: SeenParts) -> tuple[SeenParts, bool]:
-    """Return the parts of a request to keep, and true when they continue those of the request before."""
-    prints = array("q", [one.print for one in sized[:MOST_PARTS]])
-    continues = prints[: len(before.prints)] == before.prints
-    known = before if continues else NO_PARTS
-    new = sized[len(known.prints) : MOST_PARTS]
-    sizes = known.sizes + array("q", [one.bytes for one in new])
-    return SeenParts(prints, sizes, known.kinds + bytes([KINDS[one.part.part] for one in new])), continues
 
 
 def _read(
@@ -311,49 +287,27 @@ def _is_forgetful(
     return True
 
 
-def _tell_summarized(conversation: Conversation, sized: Sequence[Sized]) -> None:
+def _tell_summarized(before: SeenParts, sized: Sequence[Sized]) -> None:
     """Show on the current span that a new summary stands in the place of earlier messages."""
     span = trace.get_current_span()
     if not span.is_recording():
         return
-    before, now = conversation.parts.prints, {one.print for one in sized}
-    messages = [one for one in sized if one.part.part not in HEADS]
-    if all(print_ in now for print_ in before) or not any(map(is_summary, messages)):
+    seen, now = set(before.prints), {one.print for one in sized}
+    if seen <= now:
         return
-    seen = set(before)
-    if any(one.print not in seen for one in messages if is_summary(one)):
+    if any(one.print not in seen and is_summary(one) for one in sized if one.part.part not in HEADS):
         put_on_any(span, {semconv.HISTORY_IS_SUMMARIZED: True})
 
 
-def _tell_dropped(out: Telemetry, dropped: Dropped | None) -> None:
-    """Count what a window left out of a request, and show it on the current span."""
-    if dropped is None:
-        return
-    out.metrics.dropped(dropped.bytes, dropped.turns, int(dropped.has_task))
-    span = trace.get_current_span()
-    if span.is_recording():
-        attributes: dict[str, int | bool] = {
-            semconv.HISTORY_DROPPED_BYTES: dropped.bytes,
-            semconv.HISTORY_DROPPED_TURNS: dropped.turns,
-        }
-        if dropped.has_task:
-            attributes[semconv.TASK_IS_DROPPED] = True
-            put_on_any(span, {semconv.TASK_IS_DROPPED: True})
-        add_event(span, semconv.HISTORY_DROPPED_EVENT, attributes)
-
-
-def _same(before: SeenParts, now: SeenParts, *, continues: bool) -> int:
-    """Return the number of parts that begin both requests."""
-    if continues:
-        return len(before.prints)
-    pairs = enumerate(zip(before.prints, now.prints, strict=False))
-    return next((at for at, (earlier, later) in pairs if earlier != later), min(len(before.prints), len(now.prints)))
+def _repeats(sized: Sequence[Sized], before: Collection[int]) -> bool:
+    """Return true when parts have a message id twice, or one of those ``before``."""
+    ids = [hash((one.part.message_id, one.part.part)) for one in sized if one.part.message_id is not None]
+    return len(set(ids)) < len(ids) or any(each in before for each in ids)
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:
     """Return true when a request holds a message id twice, or the same result of the same call twice."""
-    messages = [(one.part.message_id, one.part.part) for one in sized if one.part.message_id is not None]
-    if len(messages) > len(set(messages)):
+    if _repeats(sized, ()):
         return True
     results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
     if len(results) == len({one.part.call_id for one in results}):
@@ -384,7 +338,7 @@ class Change(NamedTuple):
     how: str = semconv.CONTENT
 
 
-def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
+def _within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
     """Return the change after the first ``same`` parts of a conversation's request; None where nothing continues."""
     if same >= len(before.prints):
         return None
@@ -394,7 +348,7 @@ def within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
     return Change(_PARTS[before.kinds[same]], same, sum(before.sizes[same:]))
 
 
-def of_head(
+def _of_head(
     execution: ExecutionState, request: ModelRequest, sized: Sequence[Sized], offered: int
 ) -> tuple[Change | None, int]:
     """Return the change of the tools or the system prompt in a request that continues one of the conversations.
@@ -438,10 +392,17 @@ def _definitions(sized: Sequence[Sized]) -> tuple[tuple[str, int | None], ...]:
     return tuple((name, plain_print(known)) for value in offered for name, known in tool_names.definitions_in(value))
 
 
-def tell(
-    out: Telemetry, change: Change | None, before: SeenParts, sized: Sequence[Sized], calls: Mapping[int, SeenCall]
+def _tell(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
+    conversation: Conversation,
+    change: Change | None,
+    cacheable: int,
+    before: SeenParts,
+    sized: Sequence[Sized],
+    calls: Mapping[int, SeenCall],
 ) -> None:
     """Count a change by part, and show on the current span which part changed."""
+    conversation.missed = None if change is None else (change.part, change.how, cacheable)
     if change is None:
         return
     out.metrics.record(semconv.PREFIX_CHANGES, 1, change.part, change.how)
@@ -477,14 +438,6 @@ _OF_THE_MODEL = tuple(KINDS[part] for part in OF_THE_MODEL)
 # piece is a summary, an edit or another history, and proves no window. Neither do call ids that are used twice.
 
 
-class Dropped(NamedTuple):
-    """Messages that a window left out: their bytes, the messages of the model among them, and the task."""
-
-    bytes: int
-    turns: int
-    has_task: bool
-
-
 class _Message(NamedTuple):
     """A part of the history: its fingerprint, its bytes and its kind."""
 
@@ -493,18 +446,7 @@ class _Message(NamedTuple):
     kind: int
 
 
-class _Overlap(NamedTuple):
-    """The pieces that two requests share: ``first`` parts in front, and the end of the earlier one from ``stop`` on.
-
-    In the later request the end of the earlier one is in front of ``after``.
-    """
-
-    first: int
-    stop: int
-    after: int
-
-
-def begin(conversation: Conversation, parts: SeenParts) -> int:
+def _begin(conversation: Conversation, parts: SeenParts) -> int:
     """Keep the task of a conversation that begins with this request: the first of the user's latest messages.
 
     Return the number of the model's messages after it: another process has begun the run.
@@ -518,41 +460,39 @@ def begin(conversation: Conversation, parts: SeenParts) -> int:
     return _turns([one.kind in _OF_THE_MODEL for one in messages[end:]], follows=False)
 
 
-def drop(
+def _drop(  # noqa: PLR0913, PLR0917 - the readings of one request
+    out: Telemetry,
     conversation: Conversation,
     parts: SeenParts,
     sized: Sequence[Sized],
     calls: Mapping[int, SeenCall],
     new: Collection[SeenCall],
-) -> Dropped | None:
-    """Return what a request, which does not continue the one before it, leaves out of it; None when that is unknown.
+) -> None:
+    """Tell what a request, which does not continue the one before it, leaves out of it.
 
     ``calls`` are the calls whose results the request holds, by the results' indexes, ``new`` those that are delivered
     for the first time.
     """
-    before = conversation.parts
-    if len(before.prints) >= MOST_PARTS:
-        return None
-    results = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS]
-    ids = [call_id for call_id in results if call_id is not None]
+    ids = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
     if any(call.fragment is REUSED for call in calls.values()) or len(ids) > len(set(ids)):
-        return None
-    earlier, later = _messages(before), _messages(parts)
-    if not earlier or not later:
-        return None
+        return
+    earlier, later = _messages(conversation.parts), _messages(parts)
+    if not earlier or not later or len(conversation.parts.prints) >= MOST_PARTS:
+        return
     dropped = _left_out(earlier, later, has_tools=KINDS[semconv.TOOLS] in parts.kinds)
     # The model may write the same text in several turns.
     own = {one.print for one in earlier if one.kind != _ASSISTANT}
     if dropped is None and own.isdisjoint(one.print for one in later):
         if later[0].kind == _USER:
             conversation.has_restarted = True
-            begin(conversation, parts)
+            _begin(conversation, parts)
         elif not conversation.has_restarted:
             places = [place for place, one in enumerate(sized) if one.part.part == semconv.TOOL_RESULTS]
             first = {id(call) for call in new}
             if places and all(place in calls and id(calls[place]) in first for place in places):
                 dropped = earlier
-    return _sum(conversation, earlier, later, dropped) if dropped else None
+    if dropped:
+        _tell_dropped(out, conversation, earlier, later, dropped)
 
 
 def _messages(parts: SeenParts) -> list[_Message]:
@@ -569,15 +509,16 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
     before = [one.print for one in earlier[:end]]
     if before[-1] not in places:
         return None
-    overlap = _overlap(before, prints)
-    if overlap is None:
+    overlaps = _overlaps(before, prints)
+    if len(overlaps) != 1:
         return None
-    dropped, then = earlier[overlap.first : overlap.stop], later[overlap.after :]
+    first, stop, after = overlaps[0]
+    dropped, then = earlier[first:stop], later[after:]
     # Without tools, a request for a title or a judgement may hold the last message alone.
     if not (any(one.kind in _OF_THE_MODEL for one in then) if then else has_tools):
         return None
     # Providers and frameworks remove the model's reasoning from among the messages.
-    if overlap.first and all(one.kind == _ASSISTANT for one in dropped):
+    if first and all(one.kind == _ASSISTANT for one in dropped):
         return None
     # The model may write the same text in several turns. Any other message that is still there was moved.
     was_moved = any(one.kind != _ASSISTANT and one.print in places for one in dropped)
@@ -592,35 +533,45 @@ def _end(earlier: list[_Message], places: set[int]) -> int:
     return end if end and earlier[end - 1].kind == _RESULT else len(earlier)
 
 
-def _overlap(before: list[int], prints: list[int]) -> _Overlap | None:
-    """Return the pieces that two requests share, None when that is not clear."""
+def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]]:
+    """Return the pieces that two requests may share: how many parts in front, where the end begins, and what follows.
+
+    The end of the earlier request is its parts from there on; in the later one it is in front of what follows.
+    """
     ends = [at for at, one in enumerate(prints) if one == before[-1]]
-    if len(ends) > _MOST_PLACES:
-        return None
     found = []
-    for last in ends:
+    for last in ends if len(ends) <= _MOST_PLACES else ():
         kept = 0
         while kept <= last and kept < len(before) and prints[last - kept] == before[-1 - kept]:
             kept += 1
         first, stop = last - kept + 1, len(before) - kept
         if first < stop and prints[:first] == before[:first]:
-            found.append(_Overlap(first, stop, last + 1))
-    return found[0] if len(found) == 1 else None
+            found.append((first, stop, last + 1))
+    return found
 
 
-def _sum(
-    conversation: Conversation, earlier: list[_Message], later: list[_Message], dropped: list[_Message]
-) -> Dropped:
-    """Return the totals of the dropped messages, and forget the task when it is among them."""
-    kinds = [one.kind in _OF_THE_MODEL for one in dropped]
+def _tell_dropped(
+    out: Telemetry,
+    conversation: Conversation,
+    earlier: list[_Message],
+    later: list[_Message],
+    dropped: list[_Message],
+) -> None:
+    """Count what a window left out, and show it on the current span; forget the task when it is among it."""
     start = next((at for at, one in enumerate(earlier) if one is dropped[0]), 0)
-    before = bool(start) and earlier[start - 1].kind in _OF_THE_MODEL
-    turns = _turns(kinds, follows=before)
-    prints = {one.print for one in dropped}
-    has_task = conversation.task in prints and all(one.print != conversation.task for one in later)
+    follows = bool(start) and earlier[start - 1].kind in _OF_THE_MODEL
+    turns = _turns([one.kind in _OF_THE_MODEL for one in dropped], follows=follows)
+    has_task = any(one.print == conversation.task for one in dropped)
+    has_task = has_task and all(one.print != conversation.task for one in later)
     if has_task:
         conversation.task = 0
-    return Dropped(sum(one.bytes for one in dropped), turns, has_task)
+    total, span = sum(one.bytes for one in dropped), trace.get_current_span()
+    out.metrics.dropped(total, turns, int(has_task))
+    if span.is_recording():
+        task: dict[str, bool] = {semconv.TASK_IS_DROPPED: True} if has_task else {}
+        put_on_any(span, task)
+        attributes = {semconv.HISTORY_DROPPED_BYTES: total, semconv.HISTORY_DROPPED_TURNS: turns, **task}
+        add_event(span, semconv.HISTORY_DROPPED_EVENT, attributes)
 
 
 def _turns(kinds: list[bool], *, follows: bool) -> int:

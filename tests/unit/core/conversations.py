@@ -184,6 +184,7 @@ def main(way: str, *seeds: str) -> None:
     telemetry = Telemetry()
     from opentelemetry import trace
 
+    from agent_otel import settings
     from agent_otel._internal import errors
     from agent_otel.core import delivery, request_prefix
     from agent_otel.telemetry.setup import telemetry as out
@@ -220,7 +221,8 @@ def main(way: str, *seeds: str) -> None:
                     shares.texts[1],
                     shares[7:],
                 ]
-                line = [seed, turn, program.name, sent.bytes, told, sent.savable(), spans, metrics]
+                saved = shares.savable.by_remedy(settings.current())
+                line = [seed, turn, program.name, sent.bytes, told, saved, spans, metrics]
                 print(json.dumps(line, sort_keys=True, default=str))
     print(json.dumps([sum(one is not None for one in found), dict(errors.errors)]))
 
