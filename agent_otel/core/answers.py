@@ -45,6 +45,7 @@ class PendingAnswer:
         self,
         out: Telemetry,
         execution: ExecutionState | None,
+        totals: Totals | None,
         fragments: list[tuple[SeenCall, str | None, Fragment]],
         *,
         must_call: bool,
@@ -53,7 +54,7 @@ class PendingAnswer:
         self._execution = execution
         self._fragments = fragments
         self._span = trace.get_current_span()
-        self._totals = _totals(execution)
+        self._totals = totals
         #: True when even an answer is a tool call; the calls of the execution by then.
         self._must_call = must_call
         self._calls = -1
@@ -111,12 +112,6 @@ class PendingAnswer:
             spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
 
 
-def _totals(execution: ExecutionState | None) -> Totals | None:
-    """Return where the calls of the running execution are counted."""
-    run = execution_context.current_run()
-    return execution if run is None else run.totals
-
-
 def follow_up(calls: Collection[SeenCall]) -> None:
     """Close the fragments of an earlier request that the new results among the calls of a request follow up."""
     fresh = [call for call in calls if call.delivered < 0 <= call.produced]
@@ -144,7 +139,8 @@ def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
     ``new`` are the calls whose results no earlier request held, ``alone`` those whose results this one
     should hold, or has in the text of another part.
     """
-    totals = _totals(execution)
+    run = execution_context.current_run()
+    totals = execution if run is None else run.totals
     if totals is not None:
         totals.unsettled = None
     if request.continued:  # the provider has the earlier messages
@@ -169,7 +165,7 @@ def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
         fragment = call.fragment
         if fragment is not None and fragment.is_open:
             found.append((call, None, fragment))
-    return PendingAnswer(out, execution, found, must_call=request.must_call) if found else None
+    return PendingAnswer(out, execution, totals, found, must_call=request.must_call) if found else None
 
 
 def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:

@@ -81,9 +81,10 @@ def take(  # noqa: C901 - one step after the other
         execution.out = out
     new = [call for call in calls.values() if call.delivered < 0]
     known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
-    if prefix is not None:
-        known, sizes = prefix.calls, dict(prefix.sizes)
+    if begun is not None and prefix is not None:
+        known = prefix.calls
         known.update(calls)
+        sizes.update(begun.shares.by_part)
     if executions.has_fragments:
         answers.follow_up(known.values())
     measured = [_sized(out, execution, part, calls.get(at)) for at, part in enumerate(parts[first:], first)]
@@ -230,15 +231,19 @@ def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
     return request_prefix.Read(read, 0, execution_id, state, _known(out, state, read), messages)
 
 
-def run_by_provider(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart) -> None:
-    """Record the call of a tool that the provider has run; its result is in the response, and the model has read it."""
-    _seen(out, request, call, result, semconv.SEEN_AT_MODEL_RESPONSE)
+def run_elsewhere(
+    out: Telemetry,
+    request: ModelRequest,
+    call: RequestPart,
+    result: RequestPart,
+    seen_at: str = semconv.SEEN_AT_MODEL_RESPONSE,
+) -> None:
+    """Record a call that no adapter saw, unless it was recorded before; its result is delivered.
 
-
-def _seen(out: Telemetry, request: ModelRequest, call: RequestPart, result: RequestPart, seen_at: str) -> None:
-    """Record a call that no adapter saw, unless it was recorded before; its result is delivered."""
+    Where the provider has run the tool, the result is in the response, and the model has read it.
+    """
     execution_id = execution_of(request, (result,))
-    shown = model_calls.hosted(out, execution_id, call, result)
+    shown = model_calls.shown_first(out, execution_id, result, call, 1)
     if shown is not None:
         model_calls.record(out, request, shown, execution_id, seen_at)
         shown.seen.delivered = shown.seen.most_delivered = shown.size.bytes
@@ -255,7 +260,7 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
     noted = open_calls.of_result(execution, part.call_id) if part.call_id is not None else None
     length = characters(part.value)
     if noted is None and call is not None:
-        _seen(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
+        run_elsewhere(out, ModelRequest((part,)), call, part, semconv.LAYER_MODEL_REQUEST)
     elif noted is not None and (length < 0 or length != noted.length):
         _compare(out, execution, noted, part, length)
 

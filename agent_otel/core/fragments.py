@@ -266,14 +266,10 @@ def _items(value: Any) -> int:
 
 def _is_in(arguments: Any, number: int) -> bool:
     """Return True if an argument is this number, or a list of so many."""
-    for value in named(arguments).values():
-        if type(value) is int and value == number:
-            return True
-        if type(value) is str and value == str(number):
-            return True
-        if type(value) is list and len(value) == number:
-            return True
-    return False
+    return any(
+        (type(value) is list and len(value) == number) or (type(value) in {int, str} and value in {number, str(number)})
+        for value in named(arguments).values()
+    )
 
 
 round_counts = RoundCounts()

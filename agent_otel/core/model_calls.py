@@ -142,7 +142,7 @@ def find(
         name = None if place is None else parts[place].name or part.name
         # An adapter records the call, or the model made it up.
         is_elsewhere = name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
-        shown = None if place is None or is_elsewhere else _shown(out, execution_id, part, parts[place], at, seen)
+        shown = None if place is None or is_elsewhere else shown_first(out, execution_id, part, parts[place], at, seen)
         if shown is not None:
             found.append(shown)
             known[at] = shown.seen
@@ -156,11 +156,6 @@ def find(
     if len(_ends) > _MOST_ENDS:
         _ends.pop(next(iter(_ends), 0), None)
     return found
-
-
-def hosted(out: Telemetry, execution_id: str | None, call: RequestPart, result: RequestPart) -> ModelCall | None:
-    """Return the call of a tool that the provider ran, which its response shows; None for one that was shown before."""
-    return _shown(out, execution_id, result, call, 1, None)
 
 
 def record(
@@ -268,8 +263,13 @@ def _unanswered(parts: Sequence[RequestPart]) -> int:
     return last + 1
 
 
-def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
-    out: Telemetry, execution_id: str | None, part: RequestPart, call: RequestPart, at: int, seen: SeenCall | None
+def shown_first(  # noqa: PLR0913, PLR0917 - a result and its call
+    out: Telemetry,
+    execution_id: str | None,
+    part: RequestPart,
+    call: RequestPart,
+    at: int,
+    seen: SeenCall | None = None,
 ) -> ModelCall | None:
     """Return the call of a result if the request, or the response with a hosted call, shows it first."""
     name = call.name or part.name
@@ -308,20 +308,20 @@ def _shown(  # noqa: PLR0913, PLR0917 - a result and its call
         open_calls.add(seen)
     seen = seen or new_call(name)
     seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
+    reason: str | None
+    invites: tuple[int, ...] | None
     if replaced is not None:
-        seen.handed = replaced.by.bytes
-        why, pages = replaced.reason, replaced.invites or ()
-        return ModelCall(*(name, call, part, digest, measured, why, repeated, followup, seen, pages, follows, replaced))
-    cut = find_cut(part.value, measured.bytes)
-    left = further(part.value, call.value)
-    is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
-    reason = cut.reason if cut is not None else semconv.SUSPECTED if is_full else None
-    is_cut = reason is not None and reason != semconv.SUSPECTED
-    kept = reason if is_cut else semconv.PAGE if left else None
-    if kept is not None:
-        executions.partly_shown(seen, Fragment(kept, measured.bytes))
-    invites = None if kept is None else fragments.cursors_of(part.value) if left else ()
-    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows, None)
+        seen.handed, reason, invites = replaced.by.bytes, replaced.reason, replaced.invites or ()
+    else:
+        cut = find_cut(part.value, measured.bytes)
+        left = further(part.value, call.value)
+        is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
+        reason = cut.reason if cut is not None else semconv.SUSPECTED if is_full else None
+        kept = reason if reason not in {None, semconv.SUSPECTED} else semconv.PAGE if left else None
+        if kept is not None:
+            executions.partly_shown(seen, Fragment(kept, measured.bytes))
+        invites = None if kept is None else fragments.cursors_of(part.value) if left else ()
+    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows, replaced)
 
 
 def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:

@@ -15,7 +15,7 @@ from agent_otel._internal import errors, failures
 from agent_otel.core import execution_context, model_tokens, refusals
 from agent_otel.core.answers import is_answer
 from agent_otel.core.backpressure import backpressure, sending
-from agent_otel.core.delivery import run_by_provider, take
+from agent_otel.core.delivery import run_elsewhere, take
 from agent_otel.core.execution_context import id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import cannot_rewrite, dialogues
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
@@ -96,20 +96,8 @@ class ModelVisit:
 
     __slots__ = (
         *("__weakref__", "_above", "_answers", "_around", "_asks", "_backpressure", "_flows", "_is_traced", "_myself"),
-        *(
-            "_out",
-            "_package",
-            "_passes",
-            "_reader",
-            "_request",
-            "_sending",
-            "_started",
-            "_taken",
-            "_usage",
-            "pending",
-            "seen",
-        ),
-        *("sent", "usage_is_told"),
+        *("_out", "_package", "_passes", "_reader", "_request", "_sending", "_started", "_taken", "_usage"),
+        *("pending", "seen", "sent", "usage_is_told"),
     )
 
     def __init__(
@@ -290,7 +278,7 @@ class ModelVisit:
             self._read_usage(value, reader.usage(value))
         if self._taken is not None and reader.hosted is not None:
             for call, result in reader.hosted(value):
-                run_by_provider(self._out, self._taken, plain_part(call), plain_part(result))
+                run_elsewhere(self._out, self._taken, plain_part(call), plain_part(result))
         if self.sent is not None and reader.asks is not None and (asked := reader.asks(value)) is not None:
             self._asked(asked)
         if self.sent is not None and self.sent.chat is not None:

@@ -40,10 +40,7 @@ class Prefix:
     of the conversation.
     """
 
-    __slots__ = (
-        *("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "parts", "prints"),
-        "sizes",
-    )
+    __slots__ = (*("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "parts", "prints"),)
 
     def __init__(self) -> None:
         self.prints: tuple[Print, ...] = ()
@@ -51,7 +48,6 @@ class Prefix:
         self.calls: dict[int, SeenCall] = {}
         self.ids: dict[str, None] = {}
         self.message_ids: set[int] = set()
-        self.sizes: dict[Any, int] = dict.fromkeys(semconv.REQUEST_PARTS, 0)
         self.changes = 0
         self.doubled = False
         self.is_adapters = True
@@ -137,6 +133,7 @@ def find(request: ModelRequest, messages: Messages) -> Read | None:
             and prefix.messages <= len(messages.items)
             and prefix.changes == execution.call_changes
             and prefix.parts is conversation.parts
+            and conversation.shares.parts == len(conversation.parts.prints)  # else another thread sends a request
             and (known := recognised(messages.plain(0, prefix.messages), prefix.prints, len(messages.head))) is not None
         ):
             break
@@ -234,8 +231,7 @@ def keep(request: Read, execution: ExecutionState, conversation: Conversation, n
 
 def _add(prefix: Prefix, request: Read, execution: ExecutionState, new: Sequence[Sized]) -> bool:
     """Add parts to what is kept; return false where the next request has to be read as a whole."""
-    for at, (part, size, _) in enumerate(new, request.first):
-        prefix.sizes[part.part] += size
+    for at, (part, *_) in enumerate(new, request.first):
         if part.message_id is not None:
             key = hash((part.message_id, part.part))
             prefix.doubled = prefix.doubled or key in prefix.message_ids
@@ -274,13 +270,8 @@ _IS_TEXT, _IS_LONG_TEXT, _IS_NUMBER, _IS_OPENED = (
 # next request's values are sorted and compared without a loop.
 
 
-class Values(NamedTuple):
-    """The values at one depth by sort; None is among the short texts."""
-
-    texts: tuple[Any, ...]
-    long_texts: list[Any]
-    numbers: tuple[Any, ...]
-    opened: list[Any]
+#: Short texts, with None among them; long texts; numbers; structures and objects.
+Values = tuple[tuple[Any, ...], list[Any], tuple[Any, ...], list[Any]]
 
 
 class Depth(NamedTuple):
@@ -327,7 +318,7 @@ def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
             return None
         sorts = bytes(map(_sort, values))
         by_sort = _by_sort(values, sorts)
-        inner = _inner(by_sort.opened, sorts)
+        inner = _inner(by_sort[-1], sorts)
         if inner is None:
             return None
         try:
@@ -383,8 +374,7 @@ def prints(found: Sequence[Depth]) -> tuple[Print, ...]:
 
 def plain_print(value: Any) -> int | None:
     """Return the print of plain data, which differs in any value, key or place; None for anything else."""
-    found = depths([value], 1)
-    return None if found is None else hash(prints(found))
+    return None if (found := depths([value], 1)) is None else hash(prints(found))
 
 
 def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
@@ -418,10 +408,10 @@ def _by_sort(values: list[Any], sorts: bytes) -> Values:
     has_texts, has_others = _TEXT in sorts, _STRUCTURE in sorts or _OBJECT in sorts
     has_long_texts, has_numbers = _LONG_TEXT in sorts, _NUMBER in sorts
     if has_others and not (has_texts or has_long_texts or has_numbers):
-        return Values((), [], (), values)
+        return (), [], (), values
     if has_texts and not (has_others or has_long_texts or has_numbers):
-        return Values(tuple(values), [], (), [])
-    return Values(
+        return tuple(values), [], (), []
+    return (
         tuple(compress(values, sorts.translate(_IS_TEXT))),
         list(compress(values, sorts.translate(_IS_LONG_TEXT))) if has_long_texts else [],
         tuple(compress(values, sorts.translate(_IS_NUMBER))) if has_numbers else (),

@@ -116,8 +116,8 @@ class Threads:
 
         Return None if the execution belongs to a framework, a runtime or a name.
         """
-        messages = [part for part in parts if part.part not in HEADS]
-        if (execution_id is not None and execution_id not in self._threads) or not messages:
+        messages = self._messages(parts, execution_id)
+        if not messages:
             loop.set(None)
             return None
         with self.lock:
@@ -139,8 +139,8 @@ class Threads:
 
         The program has the last message as it is here, and its next request begins with that.
         """
-        messages = [part for part in parts if part.part not in HEADS]
-        if (execution_id is not None and execution_id not in self._threads) or not messages:
+        messages = self._messages(parts, execution_id)
+        if not messages:
             return execution_id
         with self.lock:
             thread = self._find(parts, messages, execution_id) or self._add(Thread(parts, sketch(messages[0])))
@@ -156,6 +156,11 @@ class Threads:
                 self._threads.move_to_end(execution_id)
                 thread.take(new, thread.count + len(new))
         loop.set(None if thread is None else thread.run)
+
+    def _messages(self, parts: Sequence[RequestPart], execution_id: str | None) -> list[RequestPart]:
+        """Return the messages of a request that may be a loop's; none of another execution."""
+        is_other = execution_id is not None and execution_id not in self._threads
+        return [] if is_other else [part for part in parts if part.part not in HEADS]
 
     def _find(
         self, parts: Sequence[RequestPart], messages: Sequence[RequestPart], execution_id: str | None

@@ -49,25 +49,10 @@ _HEAD: Final = 64
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 _CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
 
+#: The tool, a fingerprint of its definition, and the attributes of the change from the one before, if any.
+NewDefinition = tuple[str, str, "dict[str, tuple[str, ...]] | None"]
 #: Attributes of changes that no recording span of a request has shown, by tool, for the span of the tool's next call.
-unshown: dict[str, dict[str, Any]] = {}
-
-
-class SchemaChange(NamedTuple):
-    """A changed definition: the tool, and the paths of properties added, removed, and of another type or need."""
-
-    tool: str
-    added: tuple[str, ...]
-    removed: tuple[str, ...]
-    changed: tuple[str, ...]
-
-
-class NewDefinition(NamedTuple):
-    """A definition that no request of an agent held before, and its difference from the one before, if any."""
-
-    tool: str
-    fingerprint: str
-    change: SchemaChange | None
+unshown: dict[str, dict[str, tuple[str, ...]]] = {}
 
 
 class Definitions:
@@ -112,16 +97,17 @@ class Definitions:
         tool_names.keep(self._tools, key, (schema, all_variants), _MOST_TOOLS)
         if this in variants or len(variants) >= _MOST_VARIANTS:
             return None
-        return NewDefinition(name, this, _change(name, before, schema) if variants else None)
+        return name, this, _change(before, schema) if variants else None
 
 
-def _change(name: str, before: dict[str, str], schema: dict[str, str]) -> SchemaChange:
-    return SchemaChange(
-        name,
-        tuple(sorted(schema.keys() - before.keys())[:_MOST_SHOWN]),
-        tuple(sorted(before.keys() - schema.keys())[:_MOST_SHOWN]),
-        tuple(sorted(path for path in schema.keys() & before.keys() if schema[path] != before[path])[:_MOST_SHOWN]),
-    )
+def _change(before: dict[str, str], schema: dict[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the attributes of a changed definition: properties added, removed, and of another type or need."""
+    found = {
+        semconv.PROPERTIES_ADDED: schema.keys() - before.keys(),
+        semconv.PROPERTIES_REMOVED: before.keys() - schema.keys(),
+        semconv.PROPERTIES_CHANGED: {path for path in schema.keys() & before.keys() if schema[path] != before[path]},
+    }
+    return {key: tuple(sorted(paths)[:_MOST_SHOWN]) for key, paths in found.items()}
 
 
 def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
@@ -133,25 +119,17 @@ def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
     agent = execution_context.agent_of(request.agent)
     for one in offered:
         tool_names.note_definitions(one.part.value, one.print)
-        for new in definitions.compare((agent, system), one.part.value, one.print):
-            out.metrics.defined(clean(new.tool), new.fingerprint)
-            if new.change is not None:
-                _tell(out, new.change)
-
-
-def _tell(out: Telemetry, change: SchemaChange) -> None:
-    tool = clean(change.tool)
-    out.metrics.record(semconv.SCHEMA_CHANGES, 1, tool)
-    attributes: dict[str, Any] = {
-        semconv.PROPERTIES_ADDED: change.added,
-        semconv.PROPERTIES_REMOVED: change.removed,
-        semconv.PROPERTIES_CHANGED: change.changed,
-    }
-    span = trace.get_current_span()
-    if span.is_recording():
-        add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **attributes})
-    else:
-        tool_names.keep(unshown, tool, attributes, _MOST_TOOLS)
+        for name, this, change in definitions.compare((agent, system), one.part.value, one.print):
+            tool = clean(name)
+            out.metrics.defined(tool, this)
+            if change is None:
+                continue
+            out.metrics.record(semconv.SCHEMA_CHANGES, 1, tool)
+            span = trace.get_current_span()
+            if span.is_recording():
+                add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **change})
+            else:
+                tool_names.keep(unshown, tool, change, _MOST_TOOLS)
 
 
 def _properties(definition: dict[str, Any]) -> dict[str, str]:
@@ -267,24 +245,22 @@ class _Contract:
         if whole is not None and not _FAILURES.isdisjoint(found.get(("", True), frozenset()) - whole.ever):
             return None
         for place, keys in found.items():
-            known, at = self.objects.get(place), place[0]
+            known, (at, is_whole) = self.objects.get(place), place
+            new, gone = frozenset[str](), frozenset[str]()
             if known is not None:
-                new, gone = known.compare(keys, is_whole=place[1])
+                new, gone = known.compare(keys, is_whole=is_whole)
             else:
-                new, gone = self._appeared(place, keys), frozenset[str]()
+                # A list of objects may have become an object, or the other way round.
+                other = self.objects.get((at.removesuffix("[]") if at.endswith("[]") else f"{at}[]", is_whole))
+                if len(self.objects) < _MOST_OBJECTS:
+                    self.objects[place] = _Keys(keys)
+                if other is not None and other.seen > LEARNED_FROM:
+                    new = keys
             added.update(f"{at}.{key}" if at else key for key in new)
             removed.update(f"{at}.{key}" if at else key for key in gone)
         if not (added or removed):
             return None
         return Change(tuple(sorted(set(map(path, added)))), tuple(sorted(set(map(path, removed)))))
-
-    def _appeared(self, place: tuple[str, bool], keys: frozenset[str]) -> frozenset[str]:
-        """Add an object; return its keys where a list of objects has become an object, or the other way round."""
-        at, is_whole = place
-        other = self.objects.get((at.removesuffix("[]") if at.endswith("[]") else f"{at}[]", is_whole))
-        if len(self.objects) < _MOST_OBJECTS:
-            self.objects[place] = _Keys(keys)
-        return keys if other is not None and other.seen > LEARNED_FROM else frozenset()
 
 
 class Drift:
@@ -344,8 +320,7 @@ class ToolSet:
     """The definitions that a request offers: the bytes of each by the tool's name."""
 
     __slots__ = (
-        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "sizes", "uncalled", "uncalled_bytes"),
-        "uses",
+        *("_seen_at", "bytes", "counted_at", "requests", "sizes", "tokens", "uncalled", "uncalled_bytes", "uses"),
     )
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
@@ -361,8 +336,9 @@ class ToolSet:
         self.uncalled_bytes = sum(self.sizes.values())
         self.uses = 0
         self._seen_at: tuple[int, int] = (-1, -1)
-        self._requests = self._tokens = 0
-        self._counted_at = 0.0
+        #: What has been sent and not counted by tool, and when that was counted last.
+        self.requests = self.tokens = 0
+        self.counted_at = 0.0
 
     def attributes(self, out: Telemetry) -> dict[str, Any]:
         """Return the span attributes of a request with these tools."""
@@ -383,19 +359,6 @@ class ToolSet:
             found[semconv.CONTEXT_UNCALLED_BYTES] = self.uncalled_bytes
         if self.sizes:
             found[semconv.CONTEXT_LARGEST_DEFINITION] = max(self.sizes, key=self.sizes.__getitem__)
-        return found
-
-    def add(self, tokens: int) -> bool:
-        """Add a request and its tokens for definitions; return true when they are due to be counted by tool."""
-        self._requests += 1
-        self._tokens += tokens
-        return self._requests >= COUNTED_AFTER or time.monotonic() - self._counted_at > _SECONDS
-
-    def take(self, now: float) -> tuple[int, int]:
-        """Return the requests and their tokens since the last time."""
-        found = self._requests, self._tokens
-        self._requests = self._tokens = 0
-        self._counted_at = now
         return found
 
 
@@ -448,13 +411,17 @@ class ToolSets:
     def sent(self, out: Telemetry, tools: ToolSet, tokens: int) -> None:
         """Add a request with these tools, and the tokens of their definitions."""
         with self._lock:
-            is_due = tools.add(tokens)
+            tools.requests += 1
+            tools.tokens += tokens
+            is_due = tools.requests >= COUNTED_AFTER or time.monotonic() - tools.counted_at > _SECONDS
         if is_due:
             self._count(out, tools)
 
     def _count(self, out: Telemetry, tools: ToolSet) -> None:
+        """Count by tool the requests and their tokens since the last time."""
         with self._lock:
-            requests, tokens = tools.take(time.monotonic())
+            requests, tokens, tools.counted_at = tools.requests, tools.tokens, time.monotonic()
+            tools.requests = tools.tokens = 0
         if requests:
             out.metrics.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
 
