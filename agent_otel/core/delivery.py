@@ -64,8 +64,6 @@ _LARGE = 1_024
 _SAMPLE = 128
 #: Messages from which on it takes less time to recognise those of the request before than to read them.
 _LONG = 24
-#: Model requests after which a truncated result without a follow-up counts as ignored.
-IGNORED_AFTER = 3
 
 
 def take(  # noqa: C901 - one step after the other
@@ -106,7 +104,7 @@ def take(  # noqa: C901 - one step after the other
         )
         if conversation is not None:
             request_prefix.keep(read, execution, conversation, measured)
-        _pass_by(out, execution)
+        fragments.pass_by(out, execution)
     shares, again = add_shares(before, sized, known, new)
     if conversation is not None:
         conversation.shares = shares
@@ -437,12 +435,3 @@ def _take_quote(out: Telemetry, noted: SeenCall, prints: Prints, in_texts: Seque
     out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
     if has_lost or says_so:
         _tell(out, noted, noted.delivered, reason(cut), span)
-
-
-def _pass_by(out: Telemetry, execution: ExecutionState) -> None:
-    """Count this request for each truncated result without a follow-up, and those that are now ignored."""
-    followed = execution.followed or {}
-    for tool, result in list(followed.items()):
-        result.requests += 1
-        if result.requests > IGNORED_AFTER and followed.pop(tool, None) is not None:
-            out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)

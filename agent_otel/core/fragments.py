@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Remedied
     from agent_otel.telemetry.setup import Telemetry
 
+#: Model requests after which a truncated result without a follow-up counts as ignored.
+_IGNORED_AFTER = 3
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
 
@@ -113,10 +115,17 @@ def is_ignored(state: ExecutionState, tool: str) -> bool:
     return state.followed is not None and state.followed.pop(tool, None) is not None
 
 
-def count_ignored(out: Telemetry, state: ExecutionState) -> None:
-    """Count, at the end of a run, the tools whose results no call has followed up."""
-    for tool in list(state.followed or ()):
-        if is_ignored(state, tool):
+def pass_by(out: Telemetry, state: ExecutionState) -> None:
+    """Count a request for each tool whose results expect a follow-up, and those tools that are now ignored."""
+    for followed in list((state.followed or {}).values()):
+        followed.requests += 1
+    count_ignored(out, state, _IGNORED_AFTER)
+
+
+def count_ignored(out: Telemetry, state: ExecutionState, after: int = -1) -> None:
+    """Count the tools whose results no call has followed up: at the end of a run, or after so many requests."""
+    for tool, followed in list((state.followed or {}).items()):
+        if followed.requests > after and is_ignored(state, tool):
             out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
 
 
@@ -243,7 +252,12 @@ class RoundCounts:
             and items >= fewest
             # A number that programmers use as a limit: a multiple of 10 or 25, or a power of two.
             and not (items % 10 and items % 25 and items & (items - 1))
-            and not _is_in(arguments, items)
+            # An argument that is this number, or a list of so many.
+            and not any(
+                (type(value) is list and len(value) == items)
+                or (type(value) in {int, str} and value in {items, str(items)})
+                for value in named(arguments).values()
+            )
         )
 
 
@@ -262,14 +276,6 @@ def _items(value: Any) -> int:
         return 0
     lists = [len(part) for part in known.values() if type(part) is list]
     return lists[0] if len(lists) == 1 else 0
-
-
-def _is_in(arguments: Any, number: int) -> bool:
-    """Return True if an argument is this number, or a list of so many."""
-    return any(
-        (type(value) is list and len(value) == number) or (type(value) in {int, str} and value in {number, str(number)})
-        for value in named(arguments).values()
-    )
 
 
 round_counts = RoundCounts()

@@ -245,7 +245,7 @@ def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
     if running() is not None:
         return ()
     owner = hash((offered, agent))
-    undelivered: list[SeenCall] = []
+    undelivered: Sequence[SeenCall] = ()
     if execution.results:
         has_call = any(one.part.part in _ANSWERED for one in sized) or threads.is_astray()
         undelivered, requests = fragments.lacking(execution, owner, has_call=has_call)
@@ -504,8 +504,12 @@ def _messages(parts: SeenParts) -> list[_Message]:
 def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool) -> list[_Message] | None:
     """Return the piece that the later request leaves out, None without proof of a window."""
     prints = [one.print for one in later]
-    places = set(prints)
-    end = _end(earlier, places)
+    places, end = set(prints), len(earlier)
+    # Reminders behind the results are in no later request.
+    while end and earlier[end - 1].kind == _USER and earlier[end - 1].print not in places:
+        end -= 1
+    if not end or earlier[end - 1].kind != _RESULT:
+        end = len(earlier)
     before = [one.print for one in earlier[:end]]
     if before[-1] not in places:
         return None
@@ -523,14 +527,6 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
     # The model may write the same text in several turns. Any other message that is still there was moved.
     was_moved = any(one.kind != _ASSISTANT and one.print in places for one in dropped)
     return None if was_moved else dropped
-
-
-def _end(earlier: list[_Message], places: set[int]) -> int:
-    """Return the length of a request without the reminders behind its results, which are in no later request."""
-    end = len(earlier)
-    while end and earlier[end - 1].kind == _USER and earlier[end - 1].print not in places:
-        end -= 1
-    return end if end and earlier[end - 1].kind == _RESULT else len(earlier)
 
 
 def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]]:

@@ -122,7 +122,12 @@ def sized_parts(parts: Sequence[RequestPart], seen: SeenParts, new: list[Sized])
 
 def find(request: ModelRequest, messages: Messages) -> Read | None:
     """Return a request that continues the one before it, without its calls; None for any other."""
-    execution_id = _known_execution(request, _last_ids(messages))
+    count, newest = len(messages.items), None
+    for end in range(count, max(count - _MOST_TAIL, 0), -1):
+        newest = newest_ids(reversed(messages.between(end - 1, end)))
+        if newest is not None:
+            break
+    execution_id = _known_execution(request, newest or ())
     execution = None if execution_id is None else executions.known(execution_id)
     if execution_id is None or execution is None:
         return None
@@ -130,7 +135,7 @@ def find(request: ModelRequest, messages: Messages) -> Read | None:
         prefix: Prefix | None = conversation.prefix
         if (
             prefix is not None
-            and prefix.messages <= len(messages.items)
+            and prefix.messages <= count
             and prefix.changes == execution.call_changes
             and prefix.parts is conversation.parts
             and conversation.shares.parts == len(conversation.parts.prints)  # else another thread sends a request
@@ -139,7 +144,6 @@ def find(request: ModelRequest, messages: Messages) -> Read | None:
             break
     else:
         return None
-    count = len(messages.items)
     if prefix.messages < count:
         more = depths(messages.plain(prefix.messages, count))
         known = None if more is None else joined(known, more)
@@ -187,16 +191,6 @@ def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
         elif part.part in OF_THE_MODEL:
             return found
     return found or None
-
-
-def _last_ids(messages: Messages) -> list[str]:
-    """Return the ids of the results that a request delivers first."""
-    count = len(messages.items)
-    for end in range(count, max(count - _MOST_TAIL, 0), -1):
-        found = newest_ids(reversed(messages.between(end - 1, end)))
-        if found is not None:
-            return found
-    return []
 
 
 def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:

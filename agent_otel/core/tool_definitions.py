@@ -154,7 +154,10 @@ def _add(found: dict[str, str], schema: dict[str, Any], path: str, root: dict[st
         declare((name,))
         at = f"{path}.{fold(name)}" if path else fold(name)
         inner = _resolved(fields(member), root)
-        found[at] = _type_of(inner, root) + "!" * (name in needed)
+        kinds = [text(inner.get("type")), *(text(kind) for kind in listed(inner.get("type")))]
+        choices = [choice for key in _CHOICES for choice in listed(inner.get(key))]
+        kinds += [text(_resolved(fields(choice), root).get("type")) for choice in choices]
+        found[at] = "|".join(sorted(kind.lower() for kind in kinds if kind)) + "!" * (name in needed)
         _add(found, inner, at, root, depth + 1)
     if is_dict(items := schema.get("items")):
         _add(found, _resolved(fields(items), root), f"{path}[]", root, depth + 1)
@@ -168,13 +171,6 @@ def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
     _, _, name = (text(schema.get("$ref")) or "").rpartition("/")
     known = fields(root.get("$defs")) or fields(root.get("definitions"))
     return fields(known[name]) if name in known else schema
-
-
-def _type_of(schema: dict[str, Any], root: dict[str, Any]) -> str:
-    kinds = [text(schema.get("type")), *(text(kind) for kind in listed(schema.get("type")))]
-    for key in _CHOICES:
-        kinds += [text(_resolved(fields(choice), root).get("type")) for choice in listed(schema.get(key))]
-    return "|".join(sorted(kind.lower() for kind in kinds if kind))
 
 
 definitions = Definitions()
@@ -320,7 +316,8 @@ class ToolSet:
     """The definitions that a request offers: the bytes of each by the tool's name."""
 
     __slots__ = (
-        *("_seen_at", "bytes", "counted_at", "requests", "sizes", "tokens", "uncalled", "uncalled_bytes", "uses"),
+        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "sizes", "uncalled", "uncalled_bytes"),
+        "uses",
     )
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
@@ -336,9 +333,8 @@ class ToolSet:
         self.uncalled_bytes = sum(self.sizes.values())
         self.uses = 0
         self._seen_at: tuple[int, int] = (-1, -1)
-        #: What has been sent and not counted by tool, and when that was counted last.
-        self.requests = self.tokens = 0
-        self.counted_at = 0.0
+        self._requests = self._tokens = 0
+        self._counted_at = 0.0
 
     def attributes(self, out: Telemetry) -> dict[str, Any]:
         """Return the span attributes of a request with these tools."""
@@ -359,6 +355,19 @@ class ToolSet:
             found[semconv.CONTEXT_UNCALLED_BYTES] = self.uncalled_bytes
         if self.sizes:
             found[semconv.CONTEXT_LARGEST_DEFINITION] = max(self.sizes, key=self.sizes.__getitem__)
+        return found
+
+    def add(self, tokens: int) -> bool:
+        """Add a request and its tokens for definitions; return true when they are due to be counted by tool."""
+        self._requests += 1
+        self._tokens += tokens
+        return self._requests >= COUNTED_AFTER or time.monotonic() - self._counted_at > _SECONDS
+
+    def take(self, now: float) -> tuple[int, int]:
+        """Return the requests and their tokens since the last time."""
+        found = self._requests, self._tokens
+        self._requests = self._tokens = 0
+        self._counted_at = now
         return found
 
 
@@ -411,17 +420,13 @@ class ToolSets:
     def sent(self, out: Telemetry, tools: ToolSet, tokens: int) -> None:
         """Add a request with these tools, and the tokens of their definitions."""
         with self._lock:
-            tools.requests += 1
-            tools.tokens += tokens
-            is_due = tools.requests >= COUNTED_AFTER or time.monotonic() - tools.counted_at > _SECONDS
+            is_due = tools.add(tokens)
         if is_due:
             self._count(out, tools)
 
     def _count(self, out: Telemetry, tools: ToolSet) -> None:
-        """Count by tool the requests and their tokens since the last time."""
         with self._lock:
-            requests, tokens, tools.counted_at = tools.requests, tools.tokens, time.monotonic()
-            tools.requests = tools.tokens = 0
+            requests, tokens = tools.take(time.monotonic())
         if requests:
             out.metrics.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
 
