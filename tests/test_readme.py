@@ -92,8 +92,8 @@ def test_install_and_run(tmp_path: Path) -> None:
         assert "called\n" == agent.stdout.readline()
         page = urllib.request.urlopen(f"http://localhost:{port}/metrics").read().decode()
         agent.communicate()
-    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0' in page
-    assert 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"} 5.0' in page
+    assert 'agent_otel_tool_result_size_bytes_count{error_type="",gen_ai_tool_name="search"} 1.0' in page
+    assert 'agent_otel_tool_result_size_bytes_sum{error_type="",gen_ai_tool_name="search"} 5.0' in page
     assert '"tool.result.bytes": 5' in _run(console, tmp_path, environ)
 
 
@@ -109,8 +109,8 @@ def test_hand_written_loop(environment: Callable[[str], Environment]) -> None:
     labels = 'gen_ai_agent_name="support",gen_ai_workflow_name="support"'
     assert f"agent_otel_execution_tool_calls_sum{{{labels}}} 2.0" in printed
     for tool, size in (("search", 3.0), ("lookup", 17.0)):
-        line = f'agent_otel_tool_result_size_bytes_sum{{gen_ai_agent_name="support",gen_ai_tool_name="{tool}"'
-        assert f'{line},gen_ai_workflow_name="support"}} {size}' in printed
+        labels = f'error_type="",gen_ai_agent_name="support",gen_ai_tool_name="{tool}",gen_ai_workflow_name="support"'
+        assert f"agent_otel_tool_result_size_bytes_sum{{{labels}}} {size}" in printed
 
 
 def test_the_page_about_payloads(environment: Callable[[str], Environment]) -> None:
