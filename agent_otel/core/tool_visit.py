@@ -314,7 +314,7 @@ def finish(record: ToolInvocation) -> None:
             if not (opened.foreign and record.written):
                 _write(record)
             if record.cuts:
-                _show_cut(record)
+                _show_cut(record, opened.span)
             exemplar = spans.exemplar_of(opened.span)
     try:
         record_metrics(record, seconds, exemplar)
@@ -350,15 +350,14 @@ def _write(record: ToolInvocation) -> None:
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 
-def _show_cut(record: ToolInvocation) -> None:
+def _show_cut(record: ToolInvocation, span: Span) -> None:
     """Show a truncation between the two stages as a child span, and one that came after the span had ended."""
-    produced = record.produced
-    if record.span is None or produced is None or record.handed is None:
+    if record.produced is None or record.handed is None:
         return
+    later = (semconv.RESULT_HANDED_BACK_BYTES, record.handed)
     for layer, why in record.cuts:
         if layer == semconv.LAYER_FRAMEWORK or (layer == semconv.LAYER_REMEDY and record.is_read_early):
-            later = (semconv.RESULT_HANDED_BACK_BYTES, record.handed)
-            show_cut(record.out, record.span.span, record.name, produced.bytes, later, layer, why)
+            show_cut(record.out, span, record.name, record.produced.bytes, later, layer, why)
 
 
 class Unrecorded(Controlled, Dispatch):
@@ -418,23 +417,21 @@ class Unrecorded(Controlled, Dispatch):
     def deny(self, denial: Denial) -> None:
         """Record that the policy denies the call, on the span around it and on the counter."""
         super().deny(denial)
-        self._show(semconv.POLICY_DENIED_EVENT, denial_attributes(denial))
+        counted = semconv.POLICY_DENIED, 1, self.name, denial.rule, denial.mode
+        self._show(semconv.POLICY_DENIED_EVENT, denial_attributes(denial), *counted)
 
     def skip(self, reached: LimitReached) -> None:
         """Record that a limit skips the call, on the span around it and on the counter."""
         super().skip(reached)
-        self._show(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: reached.limit})
+        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: reached.limit}
+        self._show(semconv.TOOL_CALL_EVENT, skip, semconv.LIMITS_HIT, 1, reached.limit)
 
     @errors.guarded("tool_call.skipped")
-    def _show(self, event: str, attributes: dict[str, str]) -> None:
+    def _show(self, event: str, attributes: dict[str, str], *counted: Any) -> None:
         opened = None if self.around is None else self.around.span
         span = trace.get_current_span() if opened is None else opened.span
         add_event(span, event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
-        metrics = setup.telemetry(self.agent).metrics
-        if event == semconv.POLICY_DENIED_EVENT:
-            metrics.record(semconv.POLICY_DENIED, 1, self.name, attributes[semconv.RULE], attributes[semconv.MODE])
-        else:
-            metrics.record(semconv.LIMITS_HIT, 1, attributes[semconv.LIMIT])
+        setup.telemetry(self.agent).metrics.record(*counted)
 
     def returned(self, value: Any) -> ToolResult | None:
         """Read a value for the code that has called the tool; a remedy takes injected values out of it."""
