@@ -79,12 +79,7 @@ class _Frame:
 
 
 def pieces(
-    root: Any,
-    steps: int = CALLER_STEPS,
-    *,
-    is_strict: bool = False,
-    names_objects: bool = False,
-    is_read: bool = False,
+    root: Any, steps: int = CALLER_STEPS, *, is_strict: bool = False, names_objects: bool = False, is_read: bool = False
 ) -> Iterator[str]:
     """Yield a value's compact JSON. A value without JSON becomes its type's name, such as ``<generator>``.
 

@@ -110,8 +110,7 @@ class Settings:
         "process draws a random key.",
     )
     scales_to_zero: bool = SWITCH(
-        False,
-        "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out.",
+        False, "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out."
     )
     quiet: bool = SWITCH(
         False,
@@ -135,9 +134,7 @@ class Settings:
         "of values; in further ones, values that are not fixed are `_other`.",
     )
     capture_content: bool = CAPTURE(
-        False,
-        "Put arguments and results on the span.",
-        variable="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",
+        False, "Put arguments and results on the span.", variable="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     )
     capture_bytes: int = LIMIT(
         8192,
@@ -159,8 +156,7 @@ class Settings:
         narrows="capture_content",
     )
     payload_warn_ratio: float = RATIO(
-        0.5,
-        "From this share of its cap up a payload is looked into: its largest path, tool and duplicates.",
+        0.5, "From this share of its cap up a payload is looked into: its largest path, tool and duplicates."
     )
     show_keys: frozenset[str] | bool = SHOWN_KEYS(
         False,
@@ -203,19 +199,14 @@ class Settings:
         "MCP servers in this process announce this length, of at most 500,000 characters, with each tool "
         "(`anthropic/maxResultSizeChars`): Claude Code passes results up to it on to its model whole.",
     )
-    claim_check: str = STORE(
-        "",
-        "The store that large results go to; the model gets the beginning and a reference.",
-    )
+    claim_check: str = STORE("", "The store that large results go to; the model gets the beginning and a reference.")
     claim_check_bytes: int = LIMIT(
         32 * 1024,
         "A result above this size is stored, and the model gets so much: its beginning, and a line about the rest.",
         needs=_CLAIMS,
     )
     claim_check_max_bytes: int = LIMIT(
-        32 * 1024 * 1024,
-        "A result above this size is not stored: it is neither hashed nor serialised.",
-        needs=_CLAIMS,
+        32 * 1024 * 1024, "A result above this size is not stored: it is neither hashed nor serialised.", needs=_CLAIMS
     )
     claim_check_ttl_seconds: float = SECONDS(
         86_400.0,
@@ -272,16 +263,13 @@ class Settings:
         "model gets the error `repeated_call`, which names the result that it already has.",
     )
     max_parallel_tool_calls: int | None = COUNT(
-        None,
-        "Tool calls of one execution that run at the same time; further ones wait for their turn.",
+        None, "Tool calls of one execution that run at the same time; further ones wait for their turn."
     )
     max_result_bytes: int | None = LIMIT(
-        None,
-        "What the results of one execution may come to; once that is reached no further call is run.",
+        None, "What the results of one execution may come to; once that is reached no further call is run."
     )
     max_result_tokens: int | None = COUNT(
-        None,
-        "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given.",
+        None, "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given."
     )
 
     max_execution_tokens: int | None = COUNT(
@@ -316,8 +304,7 @@ class Settings:
     )
 
     trim_results: bool = SWITCH(
-        False,
-        "In requests to models, results of old turns become one line each; the stored history is not touched.",
+        False, "In requests to models, results of old turns become one line each; the stored history is not touched."
     )
     compact_arguments: bool = SWITCH(
         False,
@@ -325,13 +312,10 @@ class Settings:
         "that carries the result on.",
     )
     deduplicate_history: bool = SWITCH(
-        False,
-        "In requests to models, messages that stand there twice, by their ids, are sent once.",
+        False, "In requests to models, messages that stand there twice, by their ids, are sent once."
     )
     keep_turns: int = COUNT(
-        2,
-        "The last turns, whose results are always sent whole.",
-        needs=("AGENT_OTEL_TRIM_RESULTS",),
+        2, "The last turns, whose results are always sent whole.", needs=("AGENT_OTEL_TRIM_RESULTS",)
     )
     trim_step_turns: int = COUNT(
         5,
@@ -340,9 +324,7 @@ class Settings:
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_characters: int = COUNT(
-        150,
-        "How much of a result's beginning its line keeps.",
-        needs=("AGENT_OTEL_TRIM_RESULTS",),
+        150, "How much of a result's beginning its line keeps.", needs=("AGENT_OTEL_TRIM_RESULTS",)
     )
     trim_reference_characters: int = COUNT(
         600,
@@ -373,9 +355,7 @@ class Settings:
         needs=_SUMMARIES,
     )
     summarize_model: str = TEXT(
-        "",
-        "The model that summarises, of the same provider; by default the agent's own.",
-        needs=_SUMMARIES,
+        "", "The model that summarises, of the same provider; by default the agent's own.", needs=_SUMMARIES
     )
     summarize_timeout_seconds: float = SECONDS(
         60.0,

@@ -251,9 +251,7 @@ TEXT: Final = Kind("text", str)
 KEY: Final = Kind("key of 16 bytes or more", _key, is_secret=True)
 #: One key that is too short rejects the list, so that all processes of a deployment use the same first key.
 KEYS: Final = Kind(
-    "keys of 16 bytes or more, comma separated",
-    lambda text: Secret(",".join(map(_key, keys_of(text)))),
-    is_secret=True,
+    "keys of 16 bytes or more, comma separated", lambda text: Secret(",".join(map(_key, keys_of(text)))), is_secret=True
 )
 ENCRYPTION_KEYS: Final = Kind("keys of 32 bytes in base64, comma separated", Secret, is_secret=True)
 STORE: Final = Kind(
@@ -264,8 +262,7 @@ STORE: Final = Kind(
 CEILING: Final = Kind("size above 0, or `auto`", lambda text: AUTO if text.lower() == "auto" else _limit(text))
 COUNT: Final = Kind("number", _number(int, "[0-9]{1,9}", LARGEST_BYTES, "a whole number above 0"))
 SECONDS: Final = Kind(
-    "seconds",
-    _number(float, r"\d+(\.\d+)?", _LONGEST_SECONDS, "a number of seconds above 0, such as 0.25 or 86400"),
+    "seconds", _number(float, r"\d+(\.\d+)?", _LONGEST_SECONDS, "a number of seconds above 0, such as 0.25 or 86400")
 )
 PORT: Final = Kind("port", _number(int, r"\d+", 65535, "a TCP port from 1 to 65535"))
 PATTERN: Final = Kind("regular expression", _pattern)

@@ -231,11 +231,7 @@ class Metrics:
             self.record(semconv.TASKS_DROPPED, tasks)
 
     def analysed(
-        self,
-        components: Mapping[str, int],
-        tools: Mapping[str, int],
-        unattributed_bytes: int,
-        duplicate_bytes: int,
+        self, components: Mapping[str, int], tools: Mapping[str, int], unattributed_bytes: int, duplicate_bytes: int
     ) -> None:
         """Record the breakdown of a payload, in bytes."""
         for path, path_bytes in components.items():

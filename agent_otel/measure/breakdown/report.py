@@ -106,10 +106,7 @@ def breakdown_chunks(  # noqa: PLR0913 - those of breakdown_text, and the steps
 
 
 def breakdown_object(
-    value: object,
-    tool_of: Callable[[str], str | None],
-    is_tool: Callable[[str], bool] = bool,
-    held: Held | None = None,
+    value: object, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool] = bool, held: Held | None = None
 ) -> Breakdown | None:
     """Return what a live object is made of as compact UTF-8 JSON; the beginning of a large one (not ``exact``).
 

@@ -30,16 +30,7 @@ if TYPE_CHECKING:
     from agent_otel.testing.servers.scripted import Endpoint
 
 
-__all__ = [
-    "Decider",
-    "Json",
-    "OpenAIServer",
-    "Reply",
-    "ToolCall",
-    "call_once",
-    "chat_tool_results",
-    "tool_results",
-]
+__all__ = ["Decider", "Json", "OpenAIServer", "Reply", "ToolCall", "call_once", "chat_tool_results", "tool_results"]
 
 
 class OpenAIServer(ScriptedServer):
