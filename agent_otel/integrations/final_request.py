@@ -157,9 +157,9 @@ class ChatFunction(NamedTuple):
         args, named = ((), {"model": model}) if model else (invocation.args[: self.place], {})
         return Invocation(invocation.instance, args, {**own, "messages": body["messages"], **named})
 
-    def exchange(self, plain: Callable[[Any], Any], *stream: Any, **others: Any) -> Exchange:
+    def exchange(self, plain: Callable[[Any], Any]) -> Exchange:
         """Return the exchange of the function."""
-        return Exchange(self.body, self.put, plain, *stream, **{"apart": self.apart, **others})
+        return Exchange(self.body, self.put, plain, apart=self.apart)
 
     def reader(self, *reads: Any, **others: Any) -> ModelReader:
         """Return the reader of the function."""

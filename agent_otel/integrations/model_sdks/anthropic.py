@@ -7,8 +7,7 @@ plain data there; since then it is what the program gave, models of the SDK's ow
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal.errors import suppressed
 from agent_otel._internal.failures import cause_of
@@ -145,12 +144,11 @@ request = stainless.reader(
 # turn.
 
 
-@dataclass(slots=True)
-class _Turn:
+class _Turn(NamedTuple):
     """A turn whose calls one function makes: which object is the input of which call, by id(), and replacements."""
 
-    asked: dict[int, str] = field(default_factory=dict)
-    replaced: dict[str, Replacement] = field(default_factory=dict)
+    asked: dict[int, str]
+    replaced: dict[str, Replacement]
 
 
 _turn: Within[_Turn] = Within("agent_otel_anthropic_turn")
@@ -252,7 +250,7 @@ def _put(invocation: Invocation, message: Any, _: BaseException | None) -> None:
 
 swallowed = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "exc"), run_tool))
 asked = Hook(after=_take_note)
-turn = Hook(lambda _: _Turn(), _put, _turn)
+turn = Hook(lambda _: _Turn({}, {}), _put, _turn)
 tools = Family(lambda runner: ((type(tool), "call", _call) for tool in runner._tools_by_name.values()))
 
 # Sessions of Anthropic's managed agents: the runner of their tools, and the results that a program sends to them. The

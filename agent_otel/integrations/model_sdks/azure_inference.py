@@ -90,5 +90,5 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return None if adds else _CHAT.body(invocation)
 
 
-exchange = _CHAT.exchange(_plain, _stream, replaced=OtherItems)._replace(body=_body)
+exchange = _CHAT.exchange(_plain)._replace(body=_body, stream=_stream, replaced=OtherItems)
 request = _CHAT.reader(_request, _usage, _asks, _watch, _ends, exchange=exchange)

@@ -39,7 +39,6 @@ ENTRY = Integration(
 
 AIOBOTOCORE = Integration(  # whose client has functions of its own in place of botocore's
     "aiobotocore",
-    distribution="aiobotocore",
     minimum="2.15",
     tested="3.10, Converse and InvokeModel",
     uncovered="what `bedrock` leaves out; InvokeAgentRuntime; the wait of a retry for the refusals of other requests",
@@ -232,8 +231,10 @@ retrying = retries.blocking(_refused)
 refusing = retries.refused(_refused)
 _PARAMS = BodyArgument(1, "api_params", "modelId")
 exchange = Exchange(
-    *(_body, _PARAMS.put, _plain, lambda response: _stream_of(fields(response).get("stream")), "_event_generator"),
-    *(_changed,),
+    *(_body, _PARAMS.put, _plain),
+    stream=lambda response: _stream_of(fields(response).get("stream")),
+    generator="_event_generator",
+    changed=_changed,
     reword=_reword,
     apart=_PARAMS.apart,
 )

@@ -134,7 +134,7 @@ async def _watch_async(stream: Any, visit: ResponseVisit) -> AsyncIterator[Any]:
         yield response
 
 
-exchange = _CHAT.exchange(lambda response: plain_model(fields(response).get("_data")), apart=_apart)
+exchange = _CHAT.exchange(lambda response: plain_model(fields(response).get("_data")))._replace(apart=_apart)
 request = _CHAT.reader(_request, _usage, _asks, exchange=exchange)
 streamed = request._replace(
     watch=_watch,

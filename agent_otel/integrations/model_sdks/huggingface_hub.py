@@ -34,5 +34,5 @@ def _request(invocation: Invocation) -> ModelRequest:
 
 
 # The SDK's classes are dictionaries.
-exchange = _CHAT.exchange(lambda value: json.loads(json.dumps(value)), steps_of)
+exchange = _CHAT.exchange(lambda value: json.loads(json.dumps(value)))._replace(stream=steps_of)
 request = _CHAT.reader(_request, stainless.usage, stainless.asks, watched, stainless.ends, exchange=exchange)

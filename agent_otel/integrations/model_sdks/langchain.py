@@ -53,7 +53,9 @@ def _streamed(invocation: Invocation) -> ModelRequest:
 def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metadata: Any) -> ModelRequest:
     said = map(fields, messages)
     remedy_hooks.announce_messages((_KINDS.get(text(m.get("type")) or "", USER), text(m.get("id"))) for m in said)
-    around = _running()
+    # The config of the graph's node, or of the chain, that runs here.
+    variable = getattr(sys.modules.get("langchain_core.runnables.config"), "var_child_runnable_config", None)
+    around = variable.get() if variable is not None else None
     thread = agent = None
     for each in (config, {"metadata": metadata}, around):
         known = fields(each)
@@ -65,13 +67,6 @@ def _request(invocation: Invocation, messages: Sequence[Any], config: Any, metad
     forced = is_forced(invocation.kwargs.get("tool_choice"))
     parts = _parts(messages, invocation.kwargs)
     return ModelRequest(parts, agent=agent, execution=thread, model=model, must_call=forced)
-
-
-def _running() -> Any:
-    """Return the config of the graph's node, or of the chain, that runs here."""
-    config = sys.modules.get("langchain_core.runnables.config")
-    variable = getattr(config, "var_child_runnable_config", None)
-    return variable.get() if variable is not None else None
 
 
 def _parts(messages: Sequence[Any], kwargs: Mapping[str, Any]) -> Messages:

@@ -128,7 +128,7 @@ responding = ModelReader(
 )
 _stream, _watch = wrap.streams("CustomStreamWrapper", "MeasuredStream")
 # An SDK below sends the same request, and finds nothing left to change and no tool to add.
-exchange = _CHAT.exchange(plain_model, _stream, replaced=wrap.OtherItems)
+exchange = _CHAT.exchange(plain_model)._replace(stream=_stream, replaced=wrap.OtherItems)
 completing = _CHAT.reader(
     lambda _: ModelRequest(()), _usage, _asks, _watch, ends, outermost=True, exchange=exchange, passes=_passes
 )

@@ -54,15 +54,14 @@ if TYPE_CHECKING:
     from agent_otel.core.types import Replacement
 
 
-_CHATS = "Chat.complete Chat.complete_async Chat.stream Chat.stream_async"
-_RUN = "Conversations.run_async"
+def _candidates(module: str, **wraps: str) -> tuple[Candidate, ...]:
+    """Return what is wrapped of a module, in 2.0 and later, and before."""
+    return tuple(Candidate(f"{package}.{module}", **wraps) for package in ("mistralai.client", "mistralai"))
+
+
 LOOP = (
     Site(Candidate("mistralai.extra.run.context", called="create_function_result"), minimum="1.12"),
-    Site(
-        Candidate("mistralai.client.conversations", conversation_run=_RUN),  # 2.0 and later
-        Candidate("mistralai.conversations", conversation_run=_RUN),
-        minimum="1.12",
-    ),
+    Site(*_candidates("conversations", conversation_run="Conversations.run_async"), minimum="1.12"),
 )
 
 VOICE = Site(Candidate("mistralai.extra.voice_agents.tools", invoke="FunctionHandler.invoke"), minimum="3.3")
@@ -74,21 +73,10 @@ ENTRY = Integration(
     "sessions of voice agents, not the calls of the program's functions",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
     sites=(
-        Site(
-            Candidate(  # 2.0 and later
-                "mistralai.client.basesdk", request="BaseSDK._build_request BaseSDK._build_request_async"
-            ),
-            Candidate("mistralai.basesdk", request="BaseSDK._build_request BaseSDK._build_request_async"),
-        ),
-        Site(
-            *(
-                Candidate(f"{package}.utils.retries", delay="_get_sleep_interval")
-                for package in ("mistralai.client", "mistralai")  # 2.0 and later, and before
-            ),
-            minimum="1.12",
-        ),
-        # The calls that contain these requests, in 2.0 and later, and before.
-        Site(Candidate("mistralai.client.chat", chatting=_CHATS), Candidate("mistralai.chat", chatting=_CHATS)),
+        Site(*_candidates("basesdk", request="BaseSDK._build_request BaseSDK._build_request_async")),
+        Site(*_candidates("utils.retries", delay="_get_sleep_interval"), minimum="1.12"),
+        # The calls that contain these requests.
+        Site(*_candidates("chat", chatting="Chat.complete Chat.complete_async Chat.stream Chat.stream_async")),
         *LOOP,
         VOICE,
     ),
@@ -222,7 +210,7 @@ def _item(value: Any) -> Any:
 
 _stream, _watch = streams("EventStream", "EventStreamAsync", generator="generator")
 delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
-exchange = _CHAT.exchange(_plain_item, _stream, "generator")._replace(body=_body)
+exchange = _CHAT.exchange(_plain_item)._replace(body=_body, stream=_stream, generator="generator")
 chatting = ModelReader(
     lambda _: ModelRequest(()),
     lambda response: stainless.usage(_item(response)),

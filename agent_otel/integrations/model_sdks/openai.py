@@ -61,7 +61,6 @@ ENTRY = Integration(
 )
 GROQ = Integration(  # the same generator; a stream has its usage in a field of Groq's own
     "groq",
-    distribution="groq",
     minimum="0.13",
     tested="1.7",
     uncovered="embeddings, audio and batches",
@@ -69,7 +68,6 @@ GROQ = Integration(  # the same generator; a stream has its usage in a field of 
 )
 TOGETHER = Integration(  # the same generator and chat completions
     "together",
-    distribution="together",
     minimum="2.0",
     tested="3.1",
     uncovered="completions of a text, embeddings and images",

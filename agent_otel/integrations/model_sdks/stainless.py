@@ -136,7 +136,9 @@ def reader(
     """Return the reader of one of these SDKs, which differ in the body and in the items of their streams."""
     exchange = Exchange(
         *(body, lambda invocation, body: put_body(invocation.arg(1, "options"), body), plain_model),
-        *(_stream_of, "_iterator", changed or set_values),
+        stream=_stream_of,
+        generator="_iterator",
+        changed=changed or set_values,
         reword=reword or reword_unread,
         apart=_apart_json,
     )
