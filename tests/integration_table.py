@@ -6,6 +6,7 @@ A running program reads the table, because an adapter is imported only when its 
 from __future__ import annotations
 
 import importlib
+import itertools
 import pkgutil
 
 from agent_otel.integrations import frameworks, model_sdks, runtimes
@@ -47,18 +48,20 @@ def _entry(entry: Integration) -> str:
     packages = () if entry.packages == (entry.sites[0].candidates[0].module.partition(".")[0],) else ("packages",)
     named = () if entry.distribution == entry.name else ("distribution",)
     options = _options(entry, *named, "minimum", "tested", *packages, "product", "setting", "adapter")
-    sites = ", ".join(_site(site, entry.adapter) for site in entry.sites)
-    return f"    Integration({entry.name!r}, {options}, sites=(\n        {sites}{',' * (len(entry.sites) == 1)})),\n"
+    texts = [_site(site, entry.adapter) for site in entry.sites]
+    sites = []
+    for is_named, group in itertools.groupby(texts, lambda text: not text.startswith("Site(")):
+        together = list(group)
+        sites += [repr(" ".join(together))] if is_named else together
+    listed = f"{', '.join(sites)}{',' * (len(sites) == 1)}"
+    return f"    Integration({entry.name!r}, {options}, sites=(\n        {listed})),\n"
 
 
 def _site(site: Site, adapter: str) -> str:
+    """Return the names of a site's modules, or the call that makes a site with options."""
     options = _options(site, *(() if site.adapter == adapter else ("adapter",)), "minimum", "beside")
-    modules = [repr(module) for module in dict.fromkeys(candidate.module for candidate in site.candidates)]
-    return (
-        ", ".join(modules)
-        if len(modules) == 1 and not options
-        else f"Site({', '.join(filter(None, [*modules, options]))})"
-    )
+    modules = list(dict.fromkeys(candidate.module for candidate in site.candidates))
+    return f"Site({', '.join([*map(repr, modules), options])})" if options else "|".join(modules)
 
 
 def _options(of: Integration | Site, *names: str) -> str:

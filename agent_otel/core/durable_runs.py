@@ -16,7 +16,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from opentelemetry import trace
-from opentelemetry.trace import Link, NonRecordingSpan, SpanContext
+from opentelemetry.trace import Link, NonRecordingSpan, Span, SpanContext
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from agent_otel import semconv
@@ -27,8 +27,6 @@ from agent_otel.telemetry import spans
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from opentelemetry.trace import Span
 
     from agent_otel.core.types import Step
     from agent_otel.telemetry.setup import Telemetry

@@ -13,13 +13,12 @@ from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import metrics, spans
-from agent_otel.telemetry.setup import telemetry
+from agent_otel.telemetry.setup import Telemetry, telemetry
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.execution_context import Identity
-    from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
 
 

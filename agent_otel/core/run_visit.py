@@ -11,7 +11,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
-from opentelemetry.trace import NonRecordingSpan
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures, fork
@@ -22,16 +22,12 @@ from agent_otel.core.remedy_hooks import result_remedies
 from agent_otel.core.tool_visit import is_suppressed
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.metrics import is_active
-from agent_otel.telemetry.setup import telemetry
+from agent_otel.telemetry.setup import Telemetry, telemetry
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from opentelemetry.trace import Span, SpanContext
     from typing_extensions import Self
 
     from agent_otel.core.types import AgentRun, Invocation, RunReader
-    from agent_otel.telemetry.setup import Telemetry
 
 _MOST_PAUSED = 1_024
 #: The first spans of runs that wait to be resumed, by the runs' ids.
@@ -100,9 +96,7 @@ class RunVisit:
         self.finish(failures.error_type(error) if (error := _error_of(task)) is not None else None)
 
     @errors.guarded("run.finish")
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         self._leave()
         if not self.goes_on or error is not None:
             self._finish(error)

@@ -28,8 +28,6 @@ from agent_otel.telemetry import spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from typing_extensions import Self
 
     from agent_otel.core.payload import MeasuredPayload
@@ -202,9 +200,7 @@ class WrappedStep(StepVisit):
         """Read the output of the step."""
         self._outcome = self._reader.outcome(self._call, value)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         with errors.reported("step.finish"):
             if error is not None and self._outcome is None and self._reader.failed is not None:
                 self._outcome = self._reader.failed(error)

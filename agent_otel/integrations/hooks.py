@@ -11,7 +11,6 @@ from agent_otel.core.types import Invocation, ToolReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -101,6 +100,16 @@ def after(function: Callable[[Invocation, Any, BaseException | None], None]) -> 
     return Hook(after=function)
 
 
+def on_return(function: Callable[[Invocation, Any], object]) -> Hook:
+    """Return the hook of a function that gets what a wrapped one has returned; it does not run after an exception."""
+
+    def after(invocation: Invocation, value: Any, error: BaseException | None) -> None:
+        if error is None:
+            function(invocation, value)
+
+    return Hook(after=after)
+
+
 class Door(NamedTuple):
     """A function of this package that enters a wrapped function of a tool call in its own way.
 
@@ -126,15 +135,6 @@ class Injecting(Passing):
     """
 
 
-class Revising(NamedTuple):
-    """A function of this package that gets the call of a wrapped sync one and what it returned, and returns the value.
-
-    Where it raises, the caller gets what the wrapped function returned.
-    """
-
-    run: Callable[[Invocation, Any], Any]
-
-
 class Family(NamedTuple):
     """Methods that subclasses override, the program's subclasses included; they are wrapped at the first instance.
 
@@ -153,8 +153,8 @@ def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
 def _hooked(hook: Hook) -> Wrapper:
     before = hook.before
 
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
+    def wrapper(wrapped: Callable[..., Any], *call: Any) -> Any:
+        invocation = Invocation(*call)
         if before is not None and not _run_before(before, invocation):
             return wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
@@ -166,8 +166,8 @@ def _hooked(hook: Hook) -> Wrapper:
 
 
 def _hooked_async(hook: Hook) -> Wrapper:
-    async def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
+    async def wrapper(wrapped: Callable[..., Any], *call: Any) -> Any:
+        invocation = Invocation(*call)
         if hook.before is not None and not _run_before(hook.before, invocation):
             return await wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
@@ -193,7 +193,7 @@ class _Visit:
         if self._hook.within is not None:
             self._hook.within.enter(self._running)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
             self.close()
             if self._hook.after is not None:
@@ -225,18 +225,18 @@ def passing(hook: Passing, *, is_async: bool) -> Wrapper:
     return wrapper_async if is_async else lambda wrapped, *call: hook.run(wrapped, Invocation(*call))
 
 
-def revising(hook: Revising) -> Wrapper:
-    """Return the wrapper that lets a function change what the wrapped one returns."""
+def revising(revise: Callable[[Invocation, Any], Any]) -> Passing:
+    """Let a function change what a wrapped sync one returns; where it raises, the caller gets that value itself."""
 
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        value = wrapped(*args, **kwargs)
+    def run(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+        value = wrapped(*invocation.args, **invocation.kwargs)
         try:
-            return hook.run(Invocation(instance, args, kwargs), value)
+            return revise(invocation, value)
         except errors.ours(Exception):
             errors.report_error("hook.revise")
             return value
 
-    return wrapper
+    return Passing(run)
 
 
 # --- visits of tool calls ---------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class AroundVisit:
     __slots__ = ("_visit",)
 
     def __init__(self, visit: handler.Visit | handler.Unrecorded) -> None:
-        self._visit = visit
+        self._visit: Any = visit
 
     def __enter__(self) -> Self:
         self._visit.__enter__()
@@ -259,11 +259,9 @@ class AroundVisit:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._visit, name)
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._leave()
-        self._visit.__exit__(kind, error, traceback)
+        self._visit.__exit__(*error)
 
     def close(self) -> None:
         """Complete an ``__exit__`` that an interrupt has ended."""

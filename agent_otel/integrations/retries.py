@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel.core.backpressure import attempt_refused, retry_delay
-from agent_otel.integrations.hooks import Hook, Revising
+from agent_otel.integrations.hooks import Hook, Passing, revising
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ def refused(response: Callable[[Invocation], Any]) -> Hook:
     return Hook(before=lambda invocation: attempt_refused(response(invocation)))
 
 
-def delay(response: Callable[[Invocation], Any] | None = None) -> Revising:
+def delay(response: Callable[[Invocation], Any] | None = None) -> Passing:
     """Return the reader of a function that returns the seconds before another attempt.
 
     ``response`` returns the refusal, where this function is the first that has it.
@@ -34,7 +34,7 @@ def delay(response: Callable[[Invocation], Any] | None = None) -> Revising:
             attempt_refused(response(invocation))
         return retry_delay(seconds)
 
-    return Revising(longer)
+    return revising(longer)
 
 
 def blocking(response: Callable[[Invocation], Any]) -> Hook:

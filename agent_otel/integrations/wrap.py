@@ -36,11 +36,10 @@ from agent_otel.core.types import (
     ToolReader,
 )
 from agent_otel.integrations import hooks
-from agent_otel.integrations.hooks import Door, Hook, Passing, Revising
+from agent_otel.integrations.hooks import Door, Hook, Passing
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
-    from types import TracebackType
 
     from typing_extensions import Self
 
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
 
     Carry = Callable[[Any, Any], Any]
     Reader = ToolReader | ModelReader | StepReader | Door | RunReader
-    Measured = Reader | Hook | Passing | Revising
+    Measured = Reader | Hook | Passing
 
 _C = TypeVar("_C")
 #: The visits that end after a coroutine that a sync function returns.
@@ -171,8 +170,6 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         return hooks.hooked(reader, is_async=is_async)
     if isinstance(reader, Passing):
         return hooks.passing(reader, is_async=is_async)
-    if isinstance(reader, Revising):
-        return hooks.revising(reader)
     wrapper = _measuring(reader, wrapped)
     if isinstance(reader, ModelReader) and reader.exchange is not None:
         if handler.dialogues() is not None:
@@ -342,7 +339,7 @@ class _Context(wrapt.ObjectProxy):  # type: ignore[type-arg]
 
     def __init__(self, context: Any, visit: RunVisit) -> None:
         super().__init__(context)
-        self._self_visit = visit
+        self._self_visit: Any = visit
 
     async def __aenter__(self) -> Any:
         visit: RunVisit = self._self_visit
@@ -357,14 +354,12 @@ class _Context(wrapt.ObjectProxy):  # type: ignore[type-arg]
             if not is_entered:
                 visit.__exit__(*sys.exc_info())
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> Any:
+    async def __aexit__(self, *error: object) -> Any:
         try:
-            return await self.__wrapped__.__aexit__(kind, error, traceback)
+            return await self.__wrapped__.__aexit__(*error)
         finally:
             self._self_visit.item(self._self_run)
-            self._self_visit.__exit__(kind, error, traceback)
+            self._self_visit.__exit__(*error)
 
 
 # --- generators -------------------------------------------------------------------------------------------------------

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.object_kinds import fields, identity, is_named, listed, properties, text
 from agent_otel.core import handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.readers import held, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator
 
     from agent_otel.core.types import Invocation, Replacement
 
@@ -57,7 +57,7 @@ async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
             yield drive
 
 
-scope = Revising(lambda invocation, scope: _named(scope, text(invocation.instance.name)))
+scope = revising(lambda invocation, scope: _named(scope, text(invocation.instance.name)))
 
 
 def _call(event: Any) -> ToolCall:
@@ -101,7 +101,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "event", call)
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     schema = getattr(invocation.instance, "schema", None)
     return properties(schema.function.parameters) if schema is not None else _BASH
 

@@ -16,15 +16,13 @@ from agent_otel._internal import collected
 from agent_otel._internal.object_kinds import is_dict, is_named, listed, text
 from agent_otel.core import execution_context
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.readers import held, inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.wrap import closing
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement, ResponseVisit
 
 ENTRY = Integration(
@@ -57,7 +55,7 @@ async def _awaited(running: Any, name: str | None) -> Any:
         return await running
 
 
-@Revising
+@revising
 def naming(invocation: Invocation, running: Any) -> Any:
     """Set the agent's name during a run, or during each step of its stream."""
     name = text(getattr(invocation.instance, "name", None))
@@ -129,7 +127,7 @@ def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) 
     return content
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     properties = invocation.instance.parameters().get("properties")
     return tuple(properties) if is_dict(properties) else ()
 

@@ -20,15 +20,12 @@ from agent_otel._internal.object_kinds import fields, is_empty, is_named, is_tex
 from agent_otel.core import execution_context, handler
 from agent_otel.core.types import AgentRun, Invocation, Replacement, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after
+from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after, on_return
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import TracebackType
-
     from typing_extensions import Self
 
 
@@ -100,8 +97,7 @@ def _call(invocation: Invocation) -> ToolCall:
     session = execution_context.outside_of_runs(getattr(function._run_context, "session_id", None))
     arguments = {} if is_empty(call.arguments) else call.arguments
     above = number(fields(fields(agent).get("_result_store")).get("threshold_chars")) or 0  # a text has no fewer bytes
-    name = getattr(agent, "name", None)
-    return ToolCall(function.name, arguments, call.call_id, name, session, offloads_above=above)
+    return ToolCall(function.name, arguments, call.call_id, getattr(agent, "name", None), session, offloads_above=above)
 
 
 def _result(outcome: Any) -> ToolResult | None:
@@ -145,7 +141,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
 
 
 @Injecting
-def building(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+def building(wrapped: Any, invocation: Invocation) -> Any:
     return {**wrapped(*invocation.args, **invocation.kwargs), **(handler.injected() or {})}
 
 
@@ -206,12 +202,10 @@ class _Visit(AroundVisit):
             handler.handler_raised(logged[-1], _execute)
         return self._is_drained
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._leave()
         if not self._is_drained:
-            self._visit.__exit__(kind, error, traceback)
+            self._visit.__exit__(*error)
 
     def _leave(self) -> None:
         if _logged.get() is self._errors:  # cancelled, the call ends in another context than it began in
@@ -261,8 +255,8 @@ def message(invocation: Invocation) -> None:
 # calls.
 
 
-@after
-def reformatted(invocation: Invocation, sent: Any, _: BaseException | None) -> None:
+@on_return
+def reformatted(invocation: Invocation, sent: Any) -> None:
     goes_by_call = text(invocation.arg(1, "provider")) == "openai_responses"
     for kept, written in zip(listed(invocation.arg(0, "messages")), listed(sent), strict=False):
         for call, renamed in zip(_calls(kept), _calls(written), strict=False):
@@ -330,16 +324,16 @@ def _parts(run: Any) -> dict[str, Any]:
     return {name: known.get(name) for name in ("messages", "tools", "content")}
 
 
-@after
-def rows(_: Invocation, rows: Any, error: BaseException | None) -> None:
-    for _, data in listed(rows) if error is None else ():
+@on_return
+def rows(_: Invocation, rows: Any) -> None:
+    for _, data in listed(rows):
         payloads.add(data, is_read=True)
 
 
-@after
-def runs(_: Invocation, runs: Any, error: BaseException | None) -> None:
+@on_return
+def runs(_: Invocation, runs: Any) -> None:
     """Add the bytes of runs that come from `json.loads`, and were written as `json.dumps` writes by default."""
-    for run in listed(runs) if error is None and payloads.is_reading() else ():
+    for run in listed(runs) if payloads.is_reading() else ():
         payloads.add(json.dumps(run), is_read=True)
 
 

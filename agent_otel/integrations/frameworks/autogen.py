@@ -127,7 +127,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
         invocation.put(0, "args", invocation.arg(0, "args").model_copy(update=values))
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     given = invocation.arg(1, "arguments") if _is_workbench(invocation) else invocation.arg(0, "args")
     return tuple(fields(given))
 

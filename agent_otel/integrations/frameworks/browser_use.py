@@ -16,8 +16,6 @@ from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -105,7 +103,7 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
     return value.model_copy(update={"extracted_content": replacement.text})
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     actions = fields(invocation.instance.registry.actions)
     model = actions[invocation.arg(0, "action_name")].param_model
     return tuple(fields(model.model_fields))

@@ -16,7 +16,7 @@ from agent_otel._internal.object_kinds import fields, is_named, properties, text
 from agent_otel.core import handler, switches
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import wrap
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.readers import for_agents, inject_by_name, nothing, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
@@ -136,12 +136,12 @@ class _Later:
         return await self._function(**arguments)
 
 
-@after
-def making(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+@on_return
+def making(invocation: Invocation, _: Any) -> None:
     """Put the reader around the function that the toolkits leave at the one of a tool, which cannot be awaited."""
     given: Any = getattr(invocation.instance, "func", None)
     later = vars(given).get("async_call") if type(given) is FunctionType else None
-    if error is None and type(later) is FunctionType:
+    if type(later) is FunctionType:
         given.async_call = wrap.around(_Later(invocation.instance, later).call, tool)
 
 

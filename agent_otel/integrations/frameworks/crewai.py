@@ -22,8 +22,6 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement
 
 _CALL = "AgentExecutor._execute_single_native_tool_call"  # in another package up to 1.15.25
@@ -150,9 +148,8 @@ def _inject_input(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "input", {**arguments, **values})
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
-    schema = getattr(invocation.instance, "args_schema", None)
-    return tuple(fields(getattr(schema, "model_fields", None)))
+def _parameters(invocation: Invocation) -> Any:
+    return tuple(fields(getattr(getattr(invocation.instance, "args_schema", None), "model_fields", None)))
 
 
 run = ToolReader(

@@ -35,7 +35,7 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Door, Hook, after
+from agent_otel.integrations.hooks import Door, Hook, on_return
 from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.readers import cause_behind, inject_by_name, nothing, raises_within
@@ -186,8 +186,8 @@ def _asks(outputs: Any) -> Sequence[AskedCall] | None:
 request = ModelReader(_request, None, _asks, outermost=True, exchange=Exchange(nothing, nothing, reword=_reword))
 
 
-@after
-def cached(_: Invocation, value: Any, __: BaseException | None) -> None:
+@on_return
+def cached(_: Invocation, value: Any) -> None:
     if value is not None:
         handler.model_answered()
 
@@ -217,8 +217,7 @@ class _Finished:
     """A module that ends the loop of ``ReAct``, in the place of the one that asks a model what to do next."""
 
     def __call__(self, **_: Any) -> Any:
-        made = {"next_thought": "", "next_tool_name": "finish", "next_tool_args": {}}
-        return sys.modules["dspy"].Prediction(**made)
+        return sys.modules["dspy"].Prediction(next_thought="", next_tool_name="finish", next_tool_args={})
 
     async def acall(self, **_: Any) -> Any:
         """Return the same."""
@@ -257,8 +256,7 @@ def _results(history: Any) -> Iterator[Any]:
     """Return the results of the last event of a history."""
     events = listed(history.messages) if is_named(history, "History") else ()
     calls = fields(events[-1]).get("tool_calls") if events else None
-    results = getattr(calls, "tool_call_results", None)
-    for result in listed(getattr(results, "tool_call_results", ())):
+    for result in listed(getattr(getattr(calls, "tool_call_results", None), "tool_call_results", ())):
         yield result.value
 
 

@@ -28,13 +28,13 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Family, Hook, Passing, after
+from agent_otel.integrations.hooks import Family, Hook, Passing, on_return
 from agent_otel.integrations.readers import inject_into, nothing, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 
 def _service(module: str, name: str, **more: str) -> Site:
@@ -176,7 +176,7 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
 
 
 @Passing
-async def answering(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+async def answering(wrapped: Any, invocation: Invocation) -> Any:
     """Cut what callbacks answer; without an answer the exception goes on to the program."""
     answer = await wrapped(*invocation.args, **invocation.kwargs)
     return await handler.aremedied(_error_answer, answer, invocation)
@@ -303,9 +303,9 @@ def _part(part: Any) -> Any:
     return {"name": answer.name, "tool_call_id": answer.id, "response": answer.response}
 
 
-@after
-def bound(_: Invocation, value: Any, error: BaseException | None) -> None:
-    if error is None and is_text(value):
+@on_return
+def bound(_: Invocation, value: Any) -> None:
+    if is_text(value):
         payloads.add(value)
 
 

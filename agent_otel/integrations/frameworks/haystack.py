@@ -49,11 +49,6 @@ def _call(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, asked.arguments, call_id)
 
 
-def _failure_text(error: BaseException) -> Any:
-    """Return the text that the framework gives the model, where it does not raise the exception."""
-    return next(map(text, error.args), None) if is_named(error, "ToolInvocationError") else None
-
-
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement, except where the framework takes the result apart or where it is an image or a file."""
     tool = invocation.instance
@@ -74,7 +69,7 @@ tool = ToolReader(
     ToolResult,
     is_refusal=raises_within("haystack", "TypeError", cause=_cause),
     cause=_cause,
-    failure_text=_failure_text,
+    failure_text=lambda error: next(map(text, error.args), None) if is_named(error, "ToolInvocationError") else None,
     replace=_replace,
     parameters=lambda invocation: properties(invocation.instance.parameters),
     inject=inject_by_name,

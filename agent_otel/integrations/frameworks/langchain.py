@@ -38,7 +38,7 @@ from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from opentelemetry.trace import Span
 
@@ -313,7 +313,7 @@ def _held_span(manager: Any) -> Span | None:
 
 
 @Injecting
-def parsing(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+def parsing(wrapped: Any, invocation: Invocation) -> Any:
     """Add the injected arguments to those that the tool's schema checks; texts are hidden from its error messages."""
     values = observer.injected()
     if not values:

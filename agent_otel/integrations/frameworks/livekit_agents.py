@@ -5,17 +5,14 @@ Produced is read where a session's executor runs a tool. The text for the model,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel._internal import signatures
 from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, properties, text
 from agent_otel.core import handler
-from agent_otel.core.types import LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
+from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 ENTRY = Integration(
     "livekit-agents",
@@ -68,17 +65,7 @@ def _executed(answer: Any) -> ToolResult:
     return ToolResult(getattr(answer.fnc_call_out, "output", None), raised=True)
 
 
-def _is_refusal(error: BaseException) -> bool:
-    """Return True for arguments that do not fit: the framework raises before it calls the tool."""
-    return is_named(error, "ToolError") and (text(getattr(error, "message", None)) or "").startswith(_INVALID)
-
-
-def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Put a replacement in the place of a text or of data; another object may be an agent to hand over to."""
-    return replacement.text if value is None or is_text(value) or type(value) in _DATA else LEFT_ALONE
-
-
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     tool = invocation.kwargs["tool"]
     schema = fields(getattr(tool.info, "raw_schema", None))
     return properties(schema.get("parameters")) if schema else signatures.parameter_names(tool)
@@ -89,8 +76,12 @@ execute = ToolReader(
     _call,
     _result,
     is_control_flow=_is_control_flow,
-    is_refusal=_is_refusal,
-    replace=_replace,
+    is_refusal=lambda error: (
+        is_named(error, "ToolError") and (text(getattr(error, "message", None)) or "").startswith(_INVALID)
+    ),
+    replace=lambda value, replacement, _: (
+        replacement.text if value is None or is_text(value) or type(value) in _DATA else LEFT_ALONE
+    ),
     parameters=_parameters,
     inject=inject_into(0, "raw_arguments"),  # by name alone
     also_timed_by=("livekit.agents.telemetry.otel_metrics:_genai_execute_tool_duration",),

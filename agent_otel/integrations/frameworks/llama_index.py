@@ -16,14 +16,12 @@ from agent_otel._internal.object_kinds import fields, is_named, is_text, listed,
 from agent_otel.core import handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.readers import inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from opentelemetry.trace import Span
 
     from agent_otel.core.types import Invocation, Replacement
@@ -105,7 +103,7 @@ def _selected_call(invocation: Invocation) -> ToolCall:
     return ToolCall(asked.tool_name, asked.tool_kwargs, asked.tool_id)
 
 
-def _properties(metadata: Any) -> Iterable[str]:
+def _properties(metadata: Any) -> tuple[str, ...]:
     return tuple(fields(getattr(metadata.fn_schema, "model_fields", None)))
 
 
@@ -126,8 +124,7 @@ def _handed_back(event: Any) -> ToolResult:
 
 def _content(output: Any) -> Any:
     """Return the text for the model, or the blocks where one is an image or another file."""
-    blocks = listed(output.blocks)
-    return output.blocks if any(not is_named(block, "TextBlock") for block in blocks) else output.content
+    return output.blocks if any(not is_named(block, "TextBlock") for block in listed(output.blocks)) else output.content
 
 
 def _flag(output: Any) -> str | None:
@@ -203,8 +200,8 @@ def _open_span(invocation: Invocation) -> Span | None:
     return getattr(invocation.instance.open_spans.get(invocation.arg(0, "id_")), "_otel_span", None)
 
 
-@after
-def started(invocation: Invocation, value: Any, _: Any) -> None:
+@on_return
+def started(invocation: Invocation, value: Any) -> None:
     span = getattr(value, "_otel_span", None)
     if span is not None and _is_of_a_tool(invocation):
         handler.span_started(span)
@@ -236,17 +233,14 @@ def name_of(workflow: Any) -> str | None:
     return None
 
 
-@after
-def saved(invocation: Invocation, saved: Any, error: BaseException | None) -> None:
-    if error is None:
-        face = invocation.instance._face
-        _report(face._workflow, STATE, saved)
+@on_return
+def saved(invocation: Invocation, saved: Any) -> None:
+    _report(invocation.instance._face._workflow, STATE, saved)
 
 
-@after
-def restored(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    if error is None:
-        _report(invocation.arg(0, "workflow"), HISTORY, invocation.arg(1, "data"))
+@on_return
+def restored(invocation: Invocation, _: Any) -> None:
+    _report(invocation.arg(0, "workflow"), HISTORY, invocation.arg(1, "data"))
 
 
 def _report(workflow: Any, direction: str, value: Any) -> None:

@@ -43,13 +43,13 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations.hooks import Flag, Hook, Passing, Within, after
+from agent_otel.integrations.hooks import Flag, Hook, Passing, Within, on_return
 from agent_otel.integrations.readers import inject_into, nothing, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
 
 ENTRY = Integration(
@@ -188,21 +188,20 @@ def structured(replacement: Replacement, produced: Any, *, is_error: bool) -> An
     return {"result": replacement.text} if inner is not produced and is_text(inner) else None
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     """Return the parameters of the tool if the session has listed it, else those of the call."""
     call = _call(invocation)
     return _listed.get(invocation.instance, {}).get(text(call.name) or "") or tuple(fields(call.arguments))
 
 
-@after
-def listing(invocation: Invocation, listed: Any, error: BaseException | None) -> None:
+@on_return
+def listing(invocation: Invocation, listed: Any) -> None:
     """Remember which parameters the tools of a session have, as long as there is the session."""
-    if error is None:
-        known = _listed.setdefault(invocation.instance, {})
-        for tool in listed.tools:
-            offered = fields(tool)
-            known[tool.name] = properties(offered.get("inputSchema", offered.get("input_schema")))
-            handler.tool_described(tool.name, offered.get("description"))
+    known = _listed.setdefault(invocation.instance, {})
+    for tool in listed.tools:
+        offered = fields(tool)
+        known[tool.name] = properties(offered.get("inputSchema", offered.get("input_schema")))
+        handler.tool_described(tool.name, offered.get("description"))
 
 
 def _field_names(known: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -293,12 +292,12 @@ def beginning(invocation: Invocation) -> None:
         _sessions[invocation.instance] = connection
 
 
-@after
-def introduced(invocation: Invocation, answer: Any, error: BaseException | None) -> None:
+@on_return
+def introduced(invocation: Invocation, answer: Any) -> None:
     """Keep the name that a server gives itself in its answer to ``initialize``."""
     known = fields(answer)
     name = text(fields(known.get("serverInfo", known.get("server_info"))).get("name"))
-    if error is None and name is not None:
+    if name is not None:
         _names[invocation.instance] = name
 
 
@@ -427,7 +426,7 @@ def _handled(invocation: Invocation) -> ToolCall | None:
 
 
 @Passing
-async def responding(respond: Callable[..., Any], invocation: Invocation) -> Any:
+async def responding(respond: Any, invocation: Invocation) -> Any:
     """Read the answer to a request of mcp 1, and send it or what a remedy puts in its place."""
     root = _answer_of(invocation)
     if root is not None:
@@ -515,8 +514,7 @@ def replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) ->
 
 def _inject_handled(invocation: Invocation, values: dict[str, Any]) -> None:
     asked = invocation.arg(1, "req")
-    arguments = {**fields(asked.params.arguments), **values}
-    parameters = asked.params.model_copy(update={"arguments": arguments})
+    parameters = asked.params.model_copy(update={"arguments": {**fields(asked.params.arguments), **values}})
     invocation.put(1, "req", asked.model_copy(update={"params": parameters}))
 
 

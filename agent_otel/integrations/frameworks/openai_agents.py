@@ -37,13 +37,13 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Hook, Passing, Revising, after
+from agent_otel.integrations.hooks import Hook, Passing, after, revising
 from agent_otel.integrations.readers import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Generator, Iterator
 
 
 _MODULE = "agents.run_internal.tool_actions"
@@ -202,14 +202,12 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> bool:
     return True
 
 
-def _is_refusal(error: BaseException) -> bool:
-    return is_named(error, "ModelBehaviorError") and text_of(error, 40).startswith("Invalid JSON input for tool")
-
-
 invoke = ToolReader(
     lambda invocation: _context_call(invocation.kwargs["function_tool"], invocation.kwargs["context"]),
     _result,
-    is_refusal=_is_refusal,
+    is_refusal=lambda error: (
+        is_named(error, "ModelBehaviorError") and text_of(error, 40).startswith("Invalid JSON input for tool")
+    ),
     replace=_replace,
     parameters=lambda invocation: properties(_tool(invocation).params_json_schema),
     inject=_inject,
@@ -227,7 +225,7 @@ def timed_out(_: Invocation) -> None:
 
 
 @Passing
-async def calling(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+async def calling(wrapped: Any, invocation: Invocation) -> Any:
     """Begin a call before its input guardrails; the answer of a limit takes the place of their refusal."""
     visit = _enter(invocation)
     if visit is not None:
@@ -250,7 +248,7 @@ def _enter(invocation: Invocation) -> handler.Visit | None:
 
 
 @Passing
-async def returned(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+async def returned(wrapped: Any, invocation: Invocation) -> Any:
     """Hand a result on to the output guardrails."""
     result = await handler.aremedied(_unguarded, invocation.kwargs["real_result"], invocation)
     handler.handler_left()
@@ -354,8 +352,7 @@ def _run(invocation: Invocation) -> AgentRun:
     )
     conversation = next(filter(None, map(text, ids)), None)
     state = fields(fields(invocation.arg(1, "input")).get("_current_step"))
-    name = getattr(invocation.arg(0, "starting_agent"), "name", None)
-    return AgentRun(name, conversation, resumes=_waiting(state))
+    return AgentRun(getattr(invocation.arg(0, "starting_agent"), "name", None), conversation, resumes=_waiting(state))
 
 
 def _waiting(result: dict[str, Any]) -> str | None:
@@ -511,11 +508,10 @@ inserting_async = Hook(lambda invocation: _put(invocation, _WritingAsync))
 
 
 def _put(invocation: Invocation, connection: type[_Writing]) -> None:
-    made = connection(invocation.arg(0, "conn"), invocation.instance, invocation.arg(1, "items"))
-    invocation.put(0, "conn", made)
+    invocation.put(0, "conn", connection(invocation.arg(0, "conn"), invocation.instance, invocation.arg(1, "items")))
 
 
-connected = Revising(lambda _, connection: _Reading(connection) if payloads.is_reading() else connection)
+connected = revising(lambda _, connection: _Reading(connection) if payloads.is_reading() else connection)
 
 
 @Passing

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from agent_otel._internal import errors
 from agent_otel._internal.object_kinds import text
@@ -17,9 +17,6 @@ from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, 
 from agent_otel.integrations.hooks import AroundVisit, Door, Passing
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ENTRY = Integration(
     "pipecat",
@@ -125,7 +122,7 @@ def call(invocation: Invocation) -> _CallVisit | None:
 
 
 @Passing
-async def broadcast(wrapped: Callable[..., Any], invocation: Invocation) -> Any:
+async def broadcast(wrapped: Any, invocation: Invocation) -> Any:
     running = _running.get()
     if running is not None and running.is_open and "tool_call_id" in invocation.kwargs:
         with errors.reported("tool_call.result"):

@@ -20,8 +20,6 @@ from agent_otel.integrations.readers import inject_into, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -126,7 +124,7 @@ def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "validated", dataclasses.replace(validated, validated_args=arguments))
 
 
-def _parameters(invocation: Invocation) -> Iterable[str]:
+def _parameters(invocation: Invocation) -> Any:
     return properties(_validated(invocation).tool.tool_def.parameters_json_schema)
 
 

@@ -15,7 +15,7 @@ from agent_otel._internal.failures import cause_of, is_raised_within
 from agent_otel._internal.object_kinds import fields, is_dict, is_named, is_text, text
 from agent_otel.core import switches
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.readers import run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
@@ -59,8 +59,7 @@ def _agent_call(invocation: Invocation) -> ToolCall | None:
 
 
 def _managed_call(invocation: Invocation) -> ToolCall:
-    task = invocation.arg(0, "task")
-    return ToolCall(invocation.instance.name, {"task": task}, is_agent=True)
+    return ToolCall(invocation.instance.name, {"task": invocation.arg(0, "task")}, is_agent=True)
 
 
 def _result(value: Any) -> ToolResult:
@@ -121,7 +120,7 @@ execute = ToolReader(
 managed = ToolReader(_managed_call, _result)
 
 
-@Revising
+@revising
 def in_thread(_: Invocation, decorate: Any) -> Any:
     """Pass the context on to the thread of the decorated function, so that tool calls there belong to the run."""
     return functools.partial(_decorate_in_context, decorate) if switches.enabled else decorate

@@ -21,7 +21,7 @@ from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed
 from agent_otel.core import execution_context, handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.readers import raises, refused_within, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
@@ -129,8 +129,7 @@ def _replace(event: Any, replacement: Replacement, invocation: Invocation) -> An
     status = {"status": "error"} if replacement.is_error else {}
     content = {"content": [{"text": replacement.text}]}
     if event is None:
-        call = _run_call(invocation)
-        result = {"toolUseId": call.call_id, **content, **status}
+        result = {"toolUseId": _run_call(invocation).call_id, **content, **status}
         return sys.modules["strands.types._events"].ToolResultEvent(result)
     known = fields(event.tool_result)
     if any(not {"text", "json"} & fields(block).keys() for block in listed(known.get("content"))):
@@ -239,16 +238,16 @@ def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read
         transfer.bytes += os.path.getsize(path) if os.path.basename(path).startswith(_MESSAGE) else 0  # noqa: PTH119, PTH202 - a text
 
 
-@after
-def put(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    if error is None and invocation.arg(0, "key").rpartition("/")[2].startswith(_MESSAGE):
+@on_return
+def put(invocation: Invocation, _: Any) -> None:
+    if invocation.arg(0, "key").rpartition("/")[2].startswith(_MESSAGE):
         payloads.add(_object(invocation.arg(1, "data")))
 
 
-@after
-def messages(_: Invocation, messages: Any, error: BaseException | None) -> None:
+@on_return
+def messages(_: Invocation, messages: Any) -> None:
     """Add the objects of messages; threads of the framework's own have read them."""
-    for message in listed(messages) if error is None and payloads.is_reading() else ():
+    for message in listed(messages) if payloads.is_reading() else ():
         payloads.add(_object(message.to_dict()), is_read=True)
 
 

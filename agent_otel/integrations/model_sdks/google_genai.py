@@ -39,7 +39,7 @@ from agent_otel.core.types import (
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.final_request import BodyArgument
-from agent_otel.integrations.hooks import Revising
+from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import cause_behind, delivering, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -188,7 +188,7 @@ def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
     return {**arguments, "wait": longer}
 
 
-retries = Revising(_retries)
+retries = revising(_retries)
 _BODY = BodyArgument(2, "request_dict", "", "contents")
 exchange = Exchange(_body, _BODY.put, _plain, steps_of, apart=_apart)
 request = ModelReader(

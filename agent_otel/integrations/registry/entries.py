@@ -58,7 +58,8 @@ class Site:
 class Integration:
     """An integration: its name, the oldest supported version, and its independent wrap sites.
 
-    ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate.
+    ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate, a text
+    of the table names sites, and the modules of a site's candidates with ``|`` between them.
     ``tested`` names the versions, and the engine, on which the tests run it. ``packages`` are the modules of the
     distribution that a program imports first: their import checks the version, because the modules of the sites may not
     exist in another version. The default is the package of the first candidate; a namespace package runs no code, so
@@ -88,7 +89,7 @@ class Integration:
         self.name = name
         self.distribution = distribution or name
         self.minimum = minimum
-        self.sites = tuple(site if isinstance(site, Site) else Site(site) for site in sites)
+        self.sites = tuple(each for site in sites for each in _sites(site))
         self.tested = tested
         self.uncovered = uncovered
         self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
@@ -117,3 +118,9 @@ class Integration:
     def is_chosen(self, variables: Mapping[str, str]) -> bool:
         """Return true for an integration that is on by default, or by its setting."""
         return not self.setting or env.is_on(variables, self.setting)
+
+
+def _sites(given: Site | Candidate | str) -> list[Site]:
+    if isinstance(given, str):
+        return [Site(*names.split("|")) for names in given.split()]
+    return [given if isinstance(given, Site) else Site(given)]

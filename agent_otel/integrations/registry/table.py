@@ -9,63 +9,63 @@ from agent_otel.integrations.registry.entries import Integration, Site
 
 INTEGRATIONS = (
     Integration('ag2', minimum='1.2', tested='1.2', adapter='frameworks.ag2', sites=(
-        'ag2.tools.final.function_tool', 'ag2.tools.toolkits.mcp_server.toolkit', 'ag2.tools.builtin.anthropic_bash', 'ag2.tools.executor', 'ag2.agent')),
+        'ag2.tools.final.function_tool ag2.tools.toolkits.mcp_server.toolkit ag2.tools.builtin.anthropic_bash ag2.tools.executor ag2.agent',)),
     Integration('agent-framework', distribution='agent-framework-core', minimum='1.8', tested='1.23', adapter='frameworks.agent_framework', sites=(
-        'agent_framework._tools', 'agent_framework._agents', 'agent_framework._workflows._workflow')),
+        'agent_framework._tools agent_framework._agents agent_framework._workflows._workflow',)),
     Integration('agentscope', minimum='2.0.10', tested='2.0.10', adapter='frameworks.agentscope', sites=(
-        'agentscope.tool._toolkit', 'agentscope.tool._adapters', 'agentscope.agent._agent')),
+        'agentscope.tool._toolkit agentscope.tool._adapters agentscope.agent._agent',)),
     Integration('agno', minimum='2.3', tested='2.3 and 3.1', adapter='frameworks.agno', sites=(
-        'agno.tools.function', Site('agno.agent._run', 'agno.agent.agent'), Site('agno.team._run', 'agno.team.team'), Site('agno.db.utils', minimum='3.1'), Site('agno.db.sqlite.sqlite', minimum='3.1'), Site('agno.db.sqlite.async_sqlite', minimum='3.1'), Site('agno.utils.message', minimum='2.6'), 'agno.models.base')),
+        'agno.tools.function agno.agent._run|agno.agent.agent agno.team._run|agno.team.team', Site('agno.db.utils', minimum='3.1'), Site('agno.db.sqlite.sqlite', minimum='3.1'), Site('agno.db.sqlite.async_sqlite', minimum='3.1'), Site('agno.utils.message', minimum='2.6'), 'agno.models.base')),
     Integration('autogen', distribution='autogen-core', minimum='0.7.5', tested='0.7.5', packages=('autogen_core', 'autogen_agentchat'), adapter='frameworks.autogen', sites=(
-        'autogen_core.tools._base', 'autogen_agentchat.agents._assistant_agent', 'autogen_agentchat.agents._base_chat_agent', 'autogen_agentchat.teams._group_chat._base_group_chat')),
+        'autogen_core.tools._base autogen_agentchat.agents._assistant_agent autogen_agentchat.agents._base_chat_agent autogen_agentchat.teams._group_chat._base_group_chat',)),
     Integration('browser-use', minimum='0.13.14', tested='0.13.14, with Chromium', adapter='frameworks.browser_use', sites=(
-        'browser_use.tools.registry.service', 'browser_use.tools.service', 'browser_use.agent.service')),
+        'browser_use.tools.registry.service browser_use.tools.service browser_use.agent.service',)),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", adapter='frameworks.camel', sites=(
-        'camel.toolkits.function_tool', 'camel.toolkits.function_tool', 'camel.agents.chat_agent')),
+        'camel.toolkits.function_tool camel.toolkits.function_tool camel.agents.chat_agent',)),
     Integration('claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', adapter='frameworks.claude_agent_sdk', sites=(
-        'claude_agent_sdk._internal.query', 'claude_agent_sdk._internal.query', 'claude_agent_sdk._internal.message_parser', 'claude_agent_sdk._internal.client')),
+        'claude_agent_sdk._internal.query claude_agent_sdk._internal.query claude_agent_sdk._internal.message_parser claude_agent_sdk._internal.client',)),
     Integration('crewai', minimum='1.15', tested='1.15.0 and 1.15.30', adapter='frameworks.crewai', sites=(
-        Site('crewai.agents.agent_executor', 'crewai.experimental.agent_executor'), 'crewai.agents.step_executor', 'crewai.tools.base_tool', 'crewai.tools.tool_usage', 'crewai.tools.structured_tool', 'crewai.llms.base_llm', 'crewai.crew', 'crewai.flow.runtime', 'crewai.agent.core')),
+        'crewai.agents.agent_executor|crewai.experimental.agent_executor crewai.agents.step_executor crewai.tools.base_tool crewai.tools.tool_usage crewai.tools.structured_tool crewai.llms.base_llm crewai.crew crewai.flow.runtime crewai.agent.core',)),
     Integration('dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', adapter='frameworks.dapr_agents', sites=(
-        'dapr_agents.agents.durable', 'dapr_agents.tool.executor', 'dapr_agents.storage.daprstores.statestore')),
+        'dapr_agents.agents.durable dapr_agents.tool.executor dapr_agents.storage.daprstores.statestore',)),
     Integration('dspy', minimum='3.4', tested='3.4.1', adapter='frameworks.dspy', sites=(
-        'dspy.adapters.types.tool', 'dspy.adapters.types.tool', 'dspy.predict.react', 'dspy.predict.react_v2', 'dspy.predict.rlm', 'dspy.predict.code_act', 'dspy.clients.base_lm', 'dspy.clients.execution', 'dspy.predict.react', 'dspy.predict.predict')),
+        'dspy.adapters.types.tool dspy.adapters.types.tool dspy.predict.react dspy.predict.react_v2 dspy.predict.rlm dspy.predict.code_act dspy.clients.base_lm dspy.clients.execution dspy.predict.react dspy.predict.predict',)),
     Integration('google-adk', minimum='1.15', tested='1.15 and 2.13, with Gemini', packages=('google.adk',), adapter='frameworks.google_adk', sites=(
-        Site('google.adk.flows.llm_flows.tools._caller', 'google.adk.flows.llm_flows.functions'), Site('google.adk.flows.llm_flows.tools._live_caller', 'google.adk.flows.llm_flows.functions'), Site('google.adk.workflow._tool_node', minimum='2.13'), 'google.adk.code_executors.base_code_executor', 'google.adk.runners', Site('google.adk.flows.llm_flows.tools._error_handler', minimum='2.10'), 'google.adk.flows.llm_flows.base_llm_flow', Site('google.adk.sessions.database_session_service', minimum='2.10'), Site('google.adk.sessions.sqlite_session_service', minimum='2.10'), Site('google.adk.sessions.vertex_ai_session_service', minimum='2.10'), Site('google.genai._api_client', minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)), Site('google.adk.sessions.schemas.shared', minimum='2.10'))),
+        'google.adk.flows.llm_flows.tools._caller|google.adk.flows.llm_flows.functions google.adk.flows.llm_flows.tools._live_caller|google.adk.flows.llm_flows.functions', Site('google.adk.workflow._tool_node', minimum='2.13'), 'google.adk.code_executors.base_code_executor google.adk.runners', Site('google.adk.flows.llm_flows.tools._error_handler', minimum='2.10'), 'google.adk.flows.llm_flows.base_llm_flow', Site('google.adk.sessions.database_session_service', minimum='2.10'), Site('google.adk.sessions.sqlite_session_service', minimum='2.10'), Site('google.adk.sessions.vertex_ai_session_service', minimum='2.10'), Site('google.genai._api_client', minimum='2.10', beside=('google.adk.utils.vertex_ai_utils',)), Site('google.adk.sessions.schemas.shared', minimum='2.10'))),
     Integration('haystack', distribution='haystack-ai', minimum='3.0', tested='3.4.0', adapter='frameworks.haystack', sites=(
-        'haystack.tools.tool', 'haystack.components.agents.tool_calling', 'haystack.components.agents.agent')),
+        'haystack.tools.tool haystack.components.agents.tool_calling haystack.components.agents.agent',)),
     Integration('langchain', distribution='langchain-core', minimum='0.3', tested='0.3.0, 0.3.79 and 1.7', adapter='frameworks.langchain', sites=(
         'langchain_core.tools.base', Site('langchain_core.callbacks.manager', beside=('langfuse.langchain.CallbackHandler', 'openinference.instrumentation.langchain', 'opentelemetry.instrumentation.genai.langchain', 'opentelemetry.instrumentation.langchain')), Site('langchain_core.language_models.chat_models', adapter='model_sdks.langchain'))),
     Integration('livekit-agents', minimum='1.8', tested='1.8, sessions in text', packages=('livekit.agents',), adapter='frameworks.livekit_agents', sites=(
-        'livekit.agents.voice.tool_executor', 'livekit.agents.llm.utils', 'livekit.agents.llm')),
+        'livekit.agents.voice.tool_executor livekit.agents.llm.utils livekit.agents.llm',)),
     Integration('llama-index', distribution='llama-index-core', minimum='0.14', tested='0.14.25', packages=('llama_index.core',), adapter='frameworks.llama_index', sites=(
-        'llama_index.core.agent.workflow.base_agent', 'llama_index.core.agent.workflow.multi_agent_workflow', 'llama_index.core.tools.function_tool', 'llama_index.core.tools.query_engine', 'llama_index.core.tools.retriever_tool', 'llama_index.core.tools.ondemand_loader_tool', 'llama_index.core.tools.query_plan', 'llama_index.core.tools.calling', 'llama_index.core.workflow.workflow', Site('openinference.instrumentation.llama_index._handler', beside=('openinference.instrumentation.llama_index',)), 'workflows.context.context')),
+        'llama_index.core.agent.workflow.base_agent llama_index.core.agent.workflow.multi_agent_workflow llama_index.core.tools.function_tool llama_index.core.tools.query_engine llama_index.core.tools.retriever_tool llama_index.core.tools.ondemand_loader_tool llama_index.core.tools.query_plan llama_index.core.tools.calling llama_index.core.workflow.workflow', Site('openinference.instrumentation.llama_index._handler', beside=('openinference.instrumentation.llama_index',)), 'workflows.context.context')),
     Integration('mcp', minimum='1.9', tested='1.30 and 2.3', adapter='frameworks.mcp', sites=(
-        'mcp.client.session', 'mcp.client.session', 'mcp.client.session', 'mcp.client.stdio', 'mcp.client.streamable_http', 'mcp.client.sse', 'mcp.server.stdio', Site('mcp.client.client', minimum='2.0'), 'mcp.server.lowlevel.server', Site('mcp.server.runner', minimum='2.0'))),
+        'mcp.client.session mcp.client.session mcp.client.session mcp.client.stdio mcp.client.streamable_http mcp.client.sse mcp.server.stdio', Site('mcp.client.client', minimum='2.0'), 'mcp.server.lowlevel.server', Site('mcp.server.runner', minimum='2.0'))),
     Integration('fastmcp', minimum='3.0', tested='3.0 and 4.1', adapter='frameworks.mcp', sites=(
-        'fastmcp.client.mixins.tools', Site('fastmcp.tools.base', 'fastmcp.tools.tool'), 'fastmcp.server.middleware.tool_injection', Site('fastmcp.server.sampling.run', beside=('fastmcp.server.sampling',)), 'fastmcp_tasks.extension')),
+        'fastmcp.client.mixins.tools fastmcp.tools.base|fastmcp.tools.tool fastmcp.server.middleware.tool_injection', Site('fastmcp.server.sampling.run', beside=('fastmcp.server.sampling',)), 'fastmcp_tasks.extension')),
     Integration('openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", adapter='frameworks.openai_agents', sites=(
-        Site('agents.run_internal.tool_execution', 'agents._run_impl'), 'agents.run', 'agents.tool', Site('agents.realtime.session', minimum='0.9'), Site('agents.run_internal.tool_actions', minimum='0.8'), Site('agents.memory.sqlite_session', minimum='0.15'), Site('agents.extensions.memory.advanced_sqlite_session', minimum='0.15'), Site('agents.extensions.memory.async_sqlite_session', minimum='0.20'), 'agents.extensions.memory.sqlalchemy_session', 'agents.extensions.memory.redis_session', Site('agents.extensions.memory.mongodb_session', minimum='0.15'), 'agents.extensions.memory.dapr_session')),
+        'agents.run_internal.tool_execution|agents._run_impl agents.run agents.tool', Site('agents.realtime.session', minimum='0.9'), Site('agents.run_internal.tool_actions', minimum='0.8'), Site('agents.memory.sqlite_session', minimum='0.15'), Site('agents.extensions.memory.advanced_sqlite_session', minimum='0.15'), Site('agents.extensions.memory.async_sqlite_session', minimum='0.20'), 'agents.extensions.memory.sqlalchemy_session agents.extensions.memory.redis_session', Site('agents.extensions.memory.mongodb_session', minimum='0.15'), 'agents.extensions.memory.dapr_session')),
     Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', adapter='frameworks.pipecat', sites=(
-        'pipecat.services.llm_service', 'pipecat.processors.frame_processor')),
+        'pipecat.services.llm_service pipecat.processors.frame_processor',)),
     Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', adapter='frameworks.pydantic_ai', sites=(
-        'pydantic_ai.tool_manager', 'pydantic_ai.agent', 'pydantic_ai.durable_exec.temporal._toolset', 'pydantic_ai.mcp')),
+        'pydantic_ai.tool_manager pydantic_ai.agent pydantic_ai.durable_exec.temporal._toolset pydantic_ai.mcp',)),
     Integration('semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', adapter='frameworks.semantic_kernel', sites=(
-        'semantic_kernel.functions.kernel_function_from_method', 'semantic_kernel.functions.kernel_function_from_prompt', 'semantic_kernel.kernel', 'semantic_kernel.agents.chat_completion.chat_completion_agent')),
+        'semantic_kernel.functions.kernel_function_from_method semantic_kernel.functions.kernel_function_from_prompt semantic_kernel.kernel semantic_kernel.agents.chat_completion.chat_completion_agent',)),
     Integration('smolagents', minimum='1.24', tested='1.24 and 1.26', adapter='frameworks.smolagents', sites=(
-        'smolagents.agents', 'smolagents.agents', 'smolagents.tools', 'smolagents.local_python_executor')),
+        'smolagents.agents smolagents.agents smolagents.tools smolagents.local_python_executor',)),
     Integration('strands', distribution='strands-agents', minimum='1.30', tested='1.30, 1.61 and 1.62', adapter='frameworks.strands', sites=(
-        'strands.tools.executors._executor', Site('strands.tools.executors._executor', minimum='1.62'), 'strands.agent.agent', 'strands.multiagent.graph', 'strands.multiagent.swarm', 'strands.session.repository_session_manager', 'strands.session.file_session_manager', 'strands.session.s3_session_manager')),
+        'strands.tools.executors._executor', Site('strands.tools.executors._executor', minimum='1.62'), 'strands.agent.agent strands.multiagent.graph strands.multiagent.swarm strands.session.repository_session_manager strands.session.file_session_manager strands.session.s3_session_manager')),
     Integration('anthropic', minimum='0.72', tested='0.125 and 2.11', adapter='model_sdks.anthropic', sites=(
-        'anthropic._base_client', 'anthropic.lib.tools._beta_runner', Site('anthropic.lib.tools._toolsets._runnable', minimum='1.12'), Site('anthropic.lib.tools._beta_session_runner', minimum='2.11'), Site('anthropic.resources.beta.sessions.events', minimum='2.11'))),
+        'anthropic._base_client anthropic.lib.tools._beta_runner', Site('anthropic.lib.tools._toolsets._runnable', minimum='1.12'), Site('anthropic.lib.tools._beta_session_runner', minimum='2.11'), Site('anthropic.resources.beta.sessions.events', minimum='2.11'))),
     Integration('azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), adapter='model_sdks.azure_inference', sites=(
-        'azure.ai.inference._patch', 'azure.ai.inference.aio._patch')),
+        'azure.ai.inference._patch azure.ai.inference.aio._patch',)),
     Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', adapter='model_sdks.bedrock', sites=(
-        'botocore.client', 'botocore.endpoint', Site('botocore.client', adapter='runtimes.agentcore'))),
+        'botocore.client botocore.endpoint', Site('botocore.client', adapter='runtimes.agentcore'))),
     Integration('aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', product='bedrock', adapter='model_sdks.bedrock', sites=(
-        'aiobotocore.client', 'aiobotocore.endpoint')),
+        'aiobotocore.client aiobotocore.endpoint',)),
     Integration('cohere', minimum='5.16', tested='7.3', adapter='model_sdks.cohere', sites=(
-        'cohere.v2.raw_client', 'cohere.core.http_client')),
+        'cohere.v2.raw_client cohere.core.http_client',)),
     Integration('fireworks', distribution='fireworks-ai', minimum='1.0', tested='1.2', adapter='model_sdks.fireworks', sites=(
         'fireworks._base_client',)),
     Integration('google-genai', minimum='1.20', tested='1.20, 2.34 and 3.4', packages=('google.genai',), adapter='model_sdks.google_genai', sites=(
@@ -75,11 +75,11 @@ INTEGRATIONS = (
     Integration('httpx2', minimum='2.0', tested='2.16, requests in the formats of OpenAI and Anthropic', product='httpx', setting='AGENT_OTEL_HTTPX', adapter='model_sdks.httpx', sites=(
         'httpx2._client',)),
     Integration('huggingface-hub', distribution='huggingface_hub', minimum='0.30', tested='2.4, InferenceClient', adapter='model_sdks.huggingface_hub', sites=(
-        'huggingface_hub.inference._client', 'huggingface_hub.inference._generated._async_client')),
+        'huggingface_hub.inference._client huggingface_hub.inference._generated._async_client',)),
     Integration('litellm', minimum='1.70', tested='1.106', adapter='model_sdks.litellm', sites=(
-        'litellm.litellm_core_utils.litellm_logging', 'litellm', Site('litellm.tool_loop', minimum='1.106'), Site('litellm', minimum='1.106'), Site('litellm.harness.handlers.tool_loop_handler', minimum='1.106'))),
+        'litellm.litellm_core_utils.litellm_logging litellm', Site('litellm.tool_loop', minimum='1.106'), Site('litellm', minimum='1.106'), Site('litellm.harness.handlers.tool_loop_handler', minimum='1.106'))),
     Integration('mistralai', minimum='1.3', tested='1.12 and 3.7', packages=('mistralai', 'mistralai.client'), adapter='model_sdks.mistral', sites=(
-        Site('mistralai.client.basesdk', 'mistralai.basesdk'), Site('mistralai.client.utils.retries', 'mistralai.utils.retries', minimum='1.12'), Site('mistralai.client.chat', 'mistralai.chat'), Site('mistralai.extra.run.context', minimum='1.12'), Site('mistralai.client.conversations', 'mistralai.conversations', minimum='1.12'), Site('mistralai.extra.voice_agents.tools', minimum='3.3'))),
+        'mistralai.client.basesdk|mistralai.basesdk', Site('mistralai.client.utils.retries', 'mistralai.utils.retries', minimum='1.12'), 'mistralai.client.chat|mistralai.chat', Site('mistralai.extra.run.context', minimum='1.12'), Site('mistralai.client.conversations', 'mistralai.conversations', minimum='1.12'), Site('mistralai.extra.voice_agents.tools', minimum='3.3'))),
     Integration('ollama', minimum='0.4', tested='0.6.3', adapter='model_sdks.ollama', sites=(
         'ollama._client',)),
     Integration('openai', minimum='1.40', tested='2.54 and 3.52', adapter='model_sdks.openai', sites=(
@@ -95,17 +95,17 @@ INTEGRATIONS = (
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', adapter='runtimes.aws_durable', sites=(
         'aws_durable_execution_sdk_python.execution',)),
     Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), adapter='runtimes.azure_durable', sites=(
-        'azure.durable_functions.orchestrator', 'azure_functions_runtime.handle_event', 'azure_functions_runtime')),
+        'azure.durable_functions.orchestrator azure_functions_runtime.handle_event azure_functions_runtime',)),
     Integration('celery', minimum='5.3', tested='5.7, memory broker', adapter='runtimes.celery', sites=(
-        'celery.app.trace', 'celery.loaders.base', 'celery.backends.base', 'kombu.serialization', 'kombu.messaging')),
+        'celery.app.trace celery.loaders.base celery.backends.base kombu.serialization kombu.messaging',)),
     Integration('dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', adapter='runtimes.dbos', sites=(
-        'dbos._sys_db', 'dbos._outcome', 'dbos._context', 'dbos._core')),
+        'dbos._sys_db dbos._outcome dbos._context dbos._core',)),
     Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", adapter='runtimes.hatchet', sites=(
         'hatchet_sdk.worker.runner.runner',)),
     Integration('inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', adapter='runtimes.inngest', sites=(
-        'inngest._internal.execution_lib.v0', 'inngest._internal.function', 'inngest._internal.comm_lib.models')),
+        'inngest._internal.execution_lib.v0 inngest._internal.function inngest._internal.comm_lib.models',)),
     Integration('langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), adapter='runtimes.langgraph', sites=(
-        Site('langgraph.pregel.main', 'langgraph.pregel'), Site('langgraph.pregel._loop', 'langgraph.pregel.loop'), Site('langgraph.prebuilt.tool_node', adapter='frameworks.langchain'))),
+        'langgraph.pregel.main|langgraph.pregel langgraph.pregel._loop|langgraph.pregel.loop', Site('langgraph.prebuilt.tool_node', adapter='frameworks.langchain'))),
     Integration('langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', adapter='runtimes.langgraph', sites=(
         'langgraph.checkpoint.base',)),
     Integration('langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', product='langgraph', adapter='runtimes.langgraph', sites=(
@@ -119,7 +119,7 @@ INTEGRATIONS = (
     Integration('langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Site('redis.commands.json', beside=('langgraph.checkpoint.redis',)),)),
     Integration('prefect', minimum='3.8', tested='3.8, its own server', adapter='runtimes.prefect', sites=(
-        'prefect.task_engine', 'prefect.flow_engine', 'prefect.results', 'prefect.client.orchestration._flow_runs.client')),
+        'prefect.task_engine prefect.flow_engine prefect.results prefect.client.orchestration._flow_runs.client',)),
     Integration('restate', distribution='restate-sdk', minimum='1.0', tested='1.3, the server 1.7.12', adapter='runtimes.restate', sites=(
         'restate.server_context',)),
     Integration('durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', adapter='runtimes.taskhub', sites=(
@@ -127,5 +127,5 @@ INTEGRATIONS = (
     Integration('dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.taskhub', sites=(
         'dapr.ext.workflow._durabletask.worker', Site('dapr.aio.clients.grpc.client', adapter='frameworks.openai_agents'))),
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', adapter='runtimes.temporal', sites=(
-        'temporalio.worker._activity', 'temporalio.worker._workflow', 'temporalio.bridge.worker')),
+        'temporalio.worker._activity temporalio.worker._workflow temporalio.bridge.worker',)),
 )

@@ -124,8 +124,7 @@ def called(invocation: Invocation, answered: Any, _: BaseException | None) -> No
 
 
 def _read_invocation(request: dict[str, Any], answered: Any) -> None:
-    headers = fields(request.get("headers"))
-    sessions = (value for name, value in headers.items() if name.lower() == _SESSION)
+    sessions = (value for name, value in fields(request.get("headers")).items() if name.lower() == _SESSION)
     # The runtime's id is the last part of the ARN in ``/runtimes/{ARN}/invocations``.
     arn, is_found, _ = unquote(text(request.get("url_path")) or "").rpartition("/invocations")
     runtime = arn.rpartition("/")[2] if is_found else None
@@ -164,8 +163,7 @@ def created(request: dict[str, Any], answered: Any) -> None:
         return
     saving = payloads.open_saving.get()
     if saving is not None:
-        before = sum(size for size, _ in saving.items)
-        saving.items = [(before + len(body), _RUNTIME)]
+        saving.items = [(sum(size for size, _ in saving.items) + len(body), _RUNTIME)]
         return
     transfer = payloads.open_transfer.get()
     if transfer is not None and not transfer.is_read:

@@ -19,7 +19,7 @@ from agent_otel._internal import env, errors
 from agent_otel._internal.object_kinds import class_of
 from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.payloads import carried_or_none
 from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
@@ -167,10 +167,10 @@ class _Factory:
 plugin = _Factory()
 
 
-@after
-def collected(_: Invocation, plugins: Any, error: Any) -> None:
+@on_return
+def collected(_: Invocation, plugins: Any) -> None:
     """Add the plug-in to a handler's, unless the handler or the SDK's variable names it."""
-    if error is None and not any(each is plugin for each in plugins):
+    if not any(each is plugin for each in plugins):
         plugins.append(plugin)
 
 

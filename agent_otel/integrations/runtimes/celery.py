@@ -24,7 +24,7 @@ from agent_otel._internal.object_kinds import class_of, fields, is_dict, is_name
 from agent_otel.core import handler, step_handler
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.payloads import carried
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
@@ -86,8 +86,7 @@ def _step(task: Any) -> Step:
     workflow = task.name if root_id == request.id else None
     if task.app not in _transports:  # the kind of the application's broker, in its words; this opens no connection
         _transports[task.app] = task.app.connection_for_read().get_transport_cls().driver_type
-    transport = _transports[task.app]
-    return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=transport)
+    return Step(_RUNTIME, task.name, workflow, root_id, (request.retries or 0) + 1, variant=_transports[task.app])
 
 
 def _input(request: Any) -> Payload | None:
@@ -95,8 +94,7 @@ def _input(request: Any) -> Payload | None:
     decoded, _thread.decoded = _thread.decoded, None
     if decoded is None or decoded[0] != id(request.args):
         return None
-    redelivered = (request.delivery_info or {}).get("redelivered")
-    return decoded[1]._replace(again=bool(redelivered))
+    return decoded[1]._replace(again=bool((request.delivery_info or {}).get("redelivered")))
 
 
 @errors.guarded("celery.prerun")
@@ -153,20 +151,20 @@ def starting(_: Invocation) -> None:
     step_handler.step_started()
 
 
-@after
-def decoded(invocation: Invocation, value: Any, error: Any) -> None:
+@on_return
+def decoded(invocation: Invocation, value: Any) -> None:
     """Keep the arguments of a task, (args, kwargs, embed), between the decoding of its message and its start."""
-    parts = listed(value) if error is None else []
+    parts = listed(value)
     if len(parts) == 3 and is_dict(parts[2]):  # noqa: PLR2004 - they are
         _thread.decoded = id(parts[0]), carried(INPUT, invocation.arg(0, "data"))
 
 
-@after
-def encoded(invocation: Invocation, value: Any, error: Any) -> None:
+@on_return
+def encoded(invocation: Invocation, value: Any) -> None:
     """Keep the encoded record of the running task if it succeeded, for a backend or in a message."""
     given = invocation.args[0] if invocation.args else next(iter(invocation.kwargs.values()), None)
     runs = _thread.runs
-    record = fields(given) if error is None and runs and is_dict(given) else {}
+    record = fields(given) if runs and is_dict(given) else {}
     if text(record.get("status")) == _SUCCESS and text(record.get("task_id")) == runs[-1].task_id:
         runs[-1].outcome = carried(OUTPUT, value[0] if type(value) is tuple else value)
 

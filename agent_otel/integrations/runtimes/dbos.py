@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, after, on_return
 from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
@@ -99,10 +99,9 @@ def _current() -> _Running | None:
     return _running.get(context) if context is not None and context.is_step() else None
 
 
-@after
-def entered(invocation: Invocation, context: Any, error: Any) -> None:
-    if error is None:
-        _running[context] = _Running(invocation.instance.attributes["name"], context.function_id)
+@on_return
+def entered(invocation: Invocation, context: Any) -> None:
+    _running[context] = _Running(invocation.instance.attributes["name"], context.function_id)
 
 
 def _step(_: Invocation) -> Step | None:
@@ -143,11 +142,11 @@ def _taken() -> tuple[Payload | None, str | None]:
     return written
 
 
-@after
-def asked(_: Invocation, recorded: Any, error: Any) -> None:
+@on_return
+def asked(_: Invocation, recorded: Any) -> None:
     """Begin a step that has no result yet; an asynchronous step asks the database from another thread."""
     running = _current()
-    if recorded is None and error is None and running is not None and running.thread_id == threading.get_ident():
+    if recorded is None and running is not None and running.thread_id == threading.get_ident():
         step_handler.step_started()
 
 
@@ -212,8 +211,7 @@ def ended(invocation: Invocation, written: Any, error: Any) -> None:
 
 def _carried(direction: str, text: str) -> Payload:
     """Text that is JSON can be read; base64 never begins like that."""
-    length = handler.text_bytes(text)
-    return Payload(direction, length, text if text[:1] in ("{", "[", '"') else None)
+    return Payload(direction, handler.text_bytes(text), text if text[:1] in ("{", "[", '"') else None)
 
 
 def _refusal(error: BaseException | None) -> str | None:

@@ -17,7 +17,7 @@ from agent_otel._internal import collected
 from agent_otel._internal.object_kinds import class_of, is_named, text
 from agent_otel.core import step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, Within, after
+from agent_otel.integrations.hooks import Hook, Within, after, on_return
 from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
@@ -73,9 +73,9 @@ def _take(kept: OrderedDict[int, Any], key: Any) -> Any:
     return kept.pop(id(key), (None, None))[1]
 
 
-@after
-def received(invocation: Invocation, request: Any, error: Any) -> None:
-    if error is None and getattr(request, "use_api", True) is False:
+@on_return
+def received(invocation: Invocation, request: Any) -> None:
+    if getattr(request, "use_api", True) is False:
         _bodies[id(request)] = invocation.arg(0, "raw")
         collected.at_end_of(request, _bodies.pop, id(request), None)
 
@@ -102,12 +102,12 @@ def _answered(invocation: Invocation, result: Any, error: BaseException | None) 
         _keep(_returned, result, call.step)
 
 
-@after
-def reported(invocation: Invocation, reported: Any, error: Any) -> None:
+@on_return
+def reported(invocation: Invocation, reported: Any) -> None:
     """Begin a step, unless it has a result, an error or a reason to skip it."""
     call = _call.get()
     info = invocation.arg(0, "step_info")
-    if call is None or error is not None or reported.error is not None or reported.skip:
+    if call is None or reported.error is not None or reported.skip:
         return
     if not is_named(reported.output, "EmptySentinel") or info.op.value != "StepRun":
         return

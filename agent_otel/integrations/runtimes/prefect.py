@@ -17,7 +17,7 @@ from agent_otel._internal import collected
 from agent_otel._internal.object_kinds import class_of, identity, is_empty
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
-from agent_otel.integrations.hooks import Hook, Within, after
+from agent_otel.integrations.hooks import Hook, Within, after, on_return
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
@@ -164,11 +164,11 @@ def _stored(invocation: Invocation, value: Any, error: BaseException | None) -> 
     unstored.finish()
 
 
-@after
-def serialised(invocation: Invocation, data: Any, error: Any) -> None:
+@on_return
+def serialised(invocation: Invocation, data: Any) -> None:
     """Keep the serialised bytes: those of the result, then those of the record that contains it, if it is stored."""
     unstored = _unstored.get(id(invocation.instance))
-    if unstored is not None and error is None:
+    if unstored is not None:
         result = unstored.carried.data if unstored.carried is not None else data
         unstored.carried = Payload(OUTPUT, len(data), result)
 

@@ -21,7 +21,7 @@ from agent_otel.core import execution_context, step_handler
 from agent_otel.core import handler as observer
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Hook, after
+from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.payloads import Recent
 from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration
@@ -92,8 +92,7 @@ def invocation(invocation: Invocation) -> None:
     step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", begun.invocation_id)
     _attempts[context.vm] = _Attempt(step)
     observer.execution_named(begun.invocation_id, f"{handler.service_tag.name}/{handler.name}")
-    headers = fields(fields(context).get("attempt_headers"))
-    durable_runs.propagated(begun.invocation_id, headers.get("traceparent"))
+    durable_runs.propagated(begun.invocation_id, fields(fields(context).get("attempt_headers")).get("traceparent"))
     given = begun.input_buffer
     if given and not context.vm.is_replaying():
         key = (step.execution, None)
@@ -101,9 +100,9 @@ def invocation(invocation: Invocation) -> None:
         _begun.note(key)
 
 
-@after
-def registered(invocation: Invocation, registered: Any, error: Any) -> None:
-    if error is None and not registered.replayed:
+@on_return
+def registered(invocation: Invocation, registered: Any) -> None:
+    if not registered.replayed:
         _attempts[invocation.instance].names[registered.handle] = invocation.arg(0, "name")
 
 
@@ -139,14 +138,13 @@ def failure(invocation: Invocation) -> None:
         _proposed.forget(key)
 
 
-@after
-def handler(invocation: Invocation, output: Any, error: Any) -> None:
-    if error is None:
-        attempt = _attempts[invocation.arg(1, "ctx").vm]
-        if _proposed.count((attempt.step.execution, None)):
-            step_handler.payload_refused(attempt.step, OUTPUT)
-        step_handler.payload(attempt.step, Payload(OUTPUT, len(output), output))
-        _hand_over(attempt, None, output)
+@on_return
+def handler(invocation: Invocation, output: Any) -> None:
+    attempt = _attempts[invocation.arg(1, "ctx").vm]
+    if _proposed.count((attempt.step.execution, None)):
+        step_handler.payload_refused(attempt.step, OUTPUT)
+    step_handler.payload(attempt.step, Payload(OUTPUT, len(output), output))
+    _hand_over(attempt, None, output)
 
 
 def _hand_over(attempt: _Attempt, handle: int | None, output: bytes) -> None:

@@ -16,7 +16,7 @@ from agent_otel._internal.object_kinds import modules_of
 from agent_otel.core import handler, payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import wrap
-from agent_otel.integrations.hooks import Flag, Hook, Within, after
+from agent_otel.integrations.hooks import Flag, Hook, Within, after, on_return
 from agent_otel.integrations.payloads import Recent, carried_or_none
 from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
@@ -300,12 +300,10 @@ _run: Within[str] = Within("agent_otel_durabletask_run")
 _hub = TaskHub(_RUNTIME, ("completeOrchestration", "orchestrationStatus"), "createSubOrchestration")
 
 
-@after
-def worker(invocation: Invocation, result: Any, error: Any) -> None:
+@on_return
+def worker(invocation: Invocation, _: Any) -> None:
     """Read a worker's limits: for received messages, of its hub, and of its payload store, if it has one."""
     worker = invocation.instance
-    if error is not None:
-        return
     if any(module.startswith(_SCHEDULERS_WORKER) for module in modules_of(worker)):
         for boundary in _PAYLOADS:
             cap = payload_cap.cap_for(_SCHEDULER, boundary)

@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
-from agent_otel.integrations.hooks import Flag, Hook, after
+from agent_otel.integrations.hooks import Flag, Hook, after, on_return
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -169,8 +169,7 @@ def _read_commands(completion: Any, limit: int) -> None:
         refused = refusal_of(carried, limit)
         if carried is not None and (refused is not None or variant == RESULT):
             step = _of(activation, run)._replace(activity=getattr(sent, "activity_type", None))
-            again = run.again(variant, seq, carried.bytes)
-            _report(step, carried._replace(again=again), refused)
+            _report(step, carried._replace(again=run.again(variant, seq, carried.bytes)), refused)
         ends, is_refused = ends or variant in ENDS, is_refused or refused is not None
         name = getattr(sent, "activity_type", None) or getattr(sent, "workflow_type", None)
         if name and seq > run.last.get(variant, 0):
@@ -183,8 +182,8 @@ def _read_commands(completion: Any, limit: int) -> None:
         _report(_of(activation, run), Payload(HISTORY, history_bytes, kind=scheduled))
 
 
-@after
-def validated(invocation: Invocation, value: Any, error: Any) -> None:
+@on_return
+def validated(invocation: Invocation, value: Any) -> None:
     """Keep the limit of a namespace, which the server has told a worker, also as the cap of its payloads."""
     limit = getattr(getattr(value, "limits", None), "blob_size_limit_error", 0)
     if limit > 0:
