@@ -32,7 +32,7 @@ import json
 from prometheus_client import REGISTRY
 
 search.invoke({"query": "ab"})
-labels = {"gen_ai_tool_name": "search"}
+labels = {"error_type": "", "gen_ai_tool_name": "search"}
 size = REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", labels)
 from agent_otel.remedies.claim_check.stores.base import library
 

@@ -136,7 +136,7 @@ def test_the_registry_has_all_when_the_program_imports_its_client_after_the_firs
 ) -> None:
     child = environment("bare").run(_LATER, env={"AGENT_OTEL": "1"}, check=True)
 
-    series = 'agent_otel_tool_result_size_bytes_sum{gen_ai_tool_name="search"}'
+    series = 'agent_otel_tool_result_size_bytes_sum{error_type="",gen_ai_tool_name="search"}'
     assert ["False", f"{series} 50.0", f"{series} 100.0"] == child.stdout.splitlines()
 
 

@@ -115,7 +115,7 @@ import agent_otel, sys
 with agent_otel.execution("run"), agent_otel.tool_call(name, {}) as running:
     running.result("x" * 30)
 from prometheus_client import REGISTRY
-size = REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", {"gen_ai_tool_name": name})
+size = REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", {"error_type": "", "gen_ai_tool_name": name})
 errors = sys.modules["agent_otel._internal.errors"]
 '''
 inside = interpreters.create()
@@ -203,7 +203,7 @@ def test_another_worker_takes_the_port_over(environment: Callable[[str], Environ
         "PROMETHEUS_MULTIPROC_DIR": str(folder),
         "PYTHONPATH": str(tmp_path),
     }
-    sample = 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="repeat"}'
+    sample = 'agent_otel_tool_result_size_bytes_count{error_type="",gen_ai_tool_name="repeat"}'
     with servers.start(*command, env=env, cwd=tmp_path) as running:
         for number in range(1, 31):
             assert "x" * number == _get(path, f"/{number}", running)

@@ -99,7 +99,10 @@ def test_langgraph_fastapi(environment: Callable[[str], Environment], model: Ope
     with starting.process(*program, answers=lambda: _answers(url), env=environ, cwd=tmp_path, seconds=SLOW):
         assert '"done"' == _read(f"{url}/chats/42?message=Which", "POST")
         metrics = _read(f"{url}/metrics/")
-    assert f'agent_otel_tool_result_size_bytes_sum{{gen_ai_tool_name="search_orders"}} {BYTES}.0\n' in metrics
+    assert (
+        f'agent_otel_tool_result_size_bytes_sum{{error_type="",gen_ai_tool_name="search_orders"}} {BYTES}.0\n'
+        in metrics
+    )
     assert "agent_otel_workflow_payload_size_bytes_count{" in metrics
     assert 'workflow_runtime="langgraph"' in metrics
 

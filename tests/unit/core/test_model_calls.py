@@ -84,8 +84,8 @@ def test_one_variable_finds_the_cut_json_of_a_hand_written_loop(environment: Cal
         ("search_tickets", 1, 41_000),
         ("get_refund_policy", 2, 14),
     ):
-        assert number == counts[f'agent_otel_tool_result_size_bytes_count{{gen_ai_tool_name="{tool}"}}']
-        assert size == counts[f'agent_otel_tool_result_size_bytes_sum{{gen_ai_tool_name="{tool}"}}']
+        assert number == counts[f'agent_otel_tool_result_size_bytes_count{{error_type="",gen_ai_tool_name="{tool}"}}']
+        assert size == counts[f'agent_otel_tool_result_size_bytes_sum{{error_type="",gen_ai_tool_name="{tool}"}}']
         assert size == counts[f'agent_otel_tool_result_delivered_bytes_total{{gen_ai_tool_name="{tool}"}}']
     cuts = {name: n for name, n in counts.items() if n and name.startswith("agent_otel_tool_results_truncated_total")}
     labels = 'gen_ai_tool_name="get_customer_orders",layer="before_request",reason="cut_json"'
@@ -264,7 +264,7 @@ def test_a_call_that_an_adapter_has_seen_is_none(told: Callable[..., Json], call
     assert 1 == len(spans(report))
 
 
-def test_a_call_that_raised_is_none(told: Callable[..., Json]) -> None:
+def test_a_call_that_raised_counts_once_with_its_own_text(told: Callable[..., Json]) -> None:
     report = told(
         """
 try:
@@ -274,7 +274,7 @@ except ValueError:
     send(user("go"), asks("call_1"), answers("call_1", "ValueError"))
 """
     )
-    assert {} == sizes(report)
+    assert {"search": (1, 0)} == sizes(report)
     assert 1 == len(spans(report))
 
 

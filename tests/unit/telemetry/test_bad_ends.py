@@ -392,7 +392,7 @@ def test_a_first_use_that_fails_is_tried_again_ever_more_rarely(environment: Cal
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus"}
     child = environment("bare").run(_BROKEN, env=env, check=True)
 
-    counted = """['agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 1.0']"""
+    counted = """['agent_otel_tool_result_size_bytes_count{error_type="",gen_ai_tool_name="search"} 1.0']"""
     assert [f"1 1 2 2 3 4 4 5 6 7 8 9 10 10 11 {counted}"] == child.stdout.splitlines()
 
 

@@ -37,7 +37,7 @@ context.detach(token)
 
 value = prometheus_client.REGISTRY.get_sample_value
 def size(**labels):
-    return value("agent_otel_tool_result_size_bytes_sum", {"gen_ai_tool_name": "search", "team": "search", **labels})
+    return value("agent_otel_tool_result_size_bytes_sum", {"error_type": "", "gen_ai_tool_name": "search", "team": "search", **labels})
 review = {"gen_ai_agent_name": "review", "gen_ai_workflow_name": "review"}
 sums = [size(tenant=""), size(tenant="acme", **review), *map(lambda it: size(tenant=it), ("acme", "baggage-gmbh"))]
 spans = [[s.name, s.attributes.get("team"), s.attributes.get("tenant")] for s in exporter.get_finished_spans()]
@@ -73,7 +73,7 @@ for number in range(10_000):
         call("search", "x")
 call("search", "x")
 value = prometheus_client.REGISTRY.get_sample_value
-labels = {"gen_ai_tool_name": "search", "team": "search"}
+labels = {"error_type": "", "gen_ai_tool_name": "search", "team": "search"}
 print([value("agent_otel_tool_result_size_bytes_count", {**labels, "tenant": tenant})
        for tenant in ("tenant-0", "tenant-199", "tenant-200", "_other", "")])
 """

@@ -141,7 +141,7 @@ def test_the_other_modes(
     numbered = [(scope, name) for scope, name, attributes, _ in found if "tool.result.bytes" in attributes]
     assert [("theirs", name) for name in enriched] == [each for each in numbered if each[0] == "theirs"]
     assert own == len([each for each in numbered if each[0] == "agent_otel"])
-    assert 'agent_otel_tool_result_size_bytes_count{gen_ai_tool_name="search"} 6.0' in child.stdout
+    assert 'agent_otel_tool_result_size_bytes_count{error_type="",gen_ai_tool_name="search"} 6.0' in child.stdout
     assert [] == [name for scope, name, _, _ in found if scope == "agent_otel" and mode != "own"]
 
 
