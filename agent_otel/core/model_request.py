@@ -12,6 +12,7 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, model_tokens, refusals
 from agent_otel.core.answers import is_answer
 from agent_otel.core.backpressure import backpressure, sending
@@ -147,14 +148,14 @@ class ModelVisit:
         """Wait for the tokens of the request, before the block; the layer nearest to the provider takes them."""
         self._backpressure = acting = backpressure()
         if acting is not None:
-            acting.before_request(self._out, self._model(), self.sent)
+            run_now(acting.before_request(self._out, self._model(), self.sent, blocks=True))
 
     async def atake_turn(self) -> None:
         """Do the same as `take_turn` without blocking the event loop."""
         with errors.reported("model_request.wait"):
             self._backpressure = acting = backpressure()
             if acting is not None:
-                await acting.abefore_request(self._out, self._model(), self.sent)
+                await acting.before_request(self._out, self._model(), self.sent, blocks=False)
 
     @property
     def reservation(self) -> Reservation | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core.execution_context import outermost
 from agent_otel.core.switches import added_messages
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
@@ -135,23 +136,19 @@ def summaries() -> Any:
     return make_summaries(chosen) if make_summaries is not None and chosen.summarize_above_tokens else None
 
 
-def act(where: str, default: Any, method: str, *args: object) -> Any:
+def act(where: str, default: Any, method: str, *args: Any) -> Any:
+    """Do the same as `aact`, and block where the remedy waits."""
+    acting = result_remedies()
+    if acting is None or (method == "applied" and acting.passes_by(*args[:2])):
+        return default
+    return run_now(aact(where, default, method, *args, blocks=True))
+
+
+async def aact(where: str, default: Any, method: str, *args: object, blocks: bool = False) -> Any:
     """Call a method of the remedies for results; return the default without them, and where they fail."""
     try:
         acting = result_remedies()
-        return default if acting is None else getattr(acting, method)(*args)
-    except ToolDeniedError:
-        raise
-    except errors.ours(Exception):
-        errors.report_error(where)
-        return default
-
-
-async def aact(where: str, default: Any, method: str, *args: object) -> Any:
-    """Do the same as `act` without blocking the event loop."""
-    try:
-        acting = result_remedies()
-        return default if acting is None else await getattr(acting, method)(*args)
+        return default if acting is None else await getattr(acting, method)(*args, blocks=blocks)
     except ToolDeniedError:
         raise
     except errors.ours(Exception):
@@ -170,7 +167,7 @@ def skipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
 
 async def askipped(call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
     """Do the same as `skipped` without blocking the event loop."""
-    return _decided(call, await aact("tool_call.limit", _UNDECIDED, "askipped", call, reader, invocation))
+    return _decided(call, await aact("tool_call.limit", _UNDECIDED, "skipped", call, reader, invocation))
 
 
 def _decided(call: Dispatch, put: Any) -> Any:

@@ -107,7 +107,7 @@ class Controlled:
     async def atake_turn(self) -> None:
         """Do the same as `take_turn` without blocking the event loop."""
         if self.is_outermost and self.slot is None:
-            self.slot = await aact("tool_call.queue", None, "atake_turn", self.record, enclosing(self))
+            self.slot = await aact("tool_call.queue", None, "take_turn", self.record, enclosing(self))
 
     def skipped(self, invocation: Invocation) -> Any:
         """Return the answer in place of the handler's result when the policy or a limit skips it, else LEFT_ALONE."""
@@ -138,7 +138,7 @@ class Controlled:
         if reading is None:
             return value
         read = reading.value, value, invocation
-        return await aact("tool_call.remedy", value, "aapplied", self.record, self.reader, *read)
+        return await aact("tool_call.remedy", value, "applied", self.record, self.reader, *read)
 
     def raised(self, error: Exception, invocation: Invocation) -> None:
         """Replace the text for the model that an exception carries, where a remedy calls for it."""
@@ -148,7 +148,7 @@ class Controlled:
     async def araised(self, error: Exception, invocation: Invocation) -> None:
         """Do the same as `raised` without blocking the event loop."""
         if (text := self.failure_text(error)) is not None:
-            await aact("tool_call.remedy", error, "aapplied", self.record, self.reader, text, error, invocation)
+            await aact("tool_call.remedy", error, "applied", self.record, self.reader, text, error, invocation)
 
 
 class Visit(Controlled):

@@ -18,6 +18,7 @@ import wrapt
 
 from agent_otel import settings
 from agent_otel._internal import collected, errors
+from agent_otel._internal.daemon_pool import run_now
 from agent_otel._internal.errors import finishing
 from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import handler, run_visit
@@ -694,13 +695,13 @@ def replacing(inner: Wrapper, reader: ModelReader, *, is_async: bool) -> Wrapper
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
         if handler.measures():
-            handler.model_boundary().act(reader, invocation)
+            run_now(handler.model_boundary().act(reader, invocation, blocks=True))
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
         invocation = Invocation(instance, *call)
         if handler.measures():
-            await handler.model_boundary().aact(reader, invocation)
+            await handler.model_boundary().act(reader, invocation, blocks=False)
         return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     return wrapper_async if is_async else wrapper
@@ -732,7 +733,7 @@ def _talk(exchange: Exchange, dialogue: Any, send: Callable[[], Any]) -> Any:
         stream = _stream_of(exchange, value)
         if stream is not None:
             return _replaced(exchange, value, stream, _items(exchange, dialogue, _generator_of(exchange, stream), send))
-        if not dialogue.continues(value):
+        if not run_now(dialogue.continues(value, blocks=True)):
             return value
 
 
@@ -743,7 +744,7 @@ async def _atalk(exchange: Exchange, dialogue: Any, send: Callable[[], Awaitable
         if stream is not None:
             items = _aitems(exchange, dialogue, _generator_of(exchange, stream), send)
             return _replaced(exchange, value, stream, items)
-        if not await dialogue.acontinues(value):
+        if not await dialogue.continues(value, blocks=False):
             return value
 
 
@@ -779,7 +780,7 @@ def _items(exchange: Exchange, dialogue: Any, generator: Any, send: Callable[[],
         while True:
             for item in generator:
                 yield from dialogue.passing(item)
-            if not dialogue.continues(None):
+            if not run_now(dialogue.continues(None, blocks=True)):
                 yield from dialogue.held()
                 return
             stream = _stream_of(exchange, send())
@@ -804,7 +805,7 @@ async def _aitems(
             async for item in generator:
                 for passed in dialogue.passing(item):
                     yield passed
-            if not await dialogue.acontinues(None):
+            if not await dialogue.continues(None, blocks=False):
                 for passed in dialogue.held():
                     yield passed
                 return
@@ -825,34 +826,32 @@ async def _aitems(
 def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:
     """Return the wrapper that lets the remedy change a request before the inner wrapper gets it."""
 
+    async def summarise(wrapped: Callable[..., Any], invocation: Invocation, *, blocks: bool) -> None:
+        visit = handler.begin_summary(reader, invocation)
+        if visit is None:
+            return
+
+        async def send(other: Invocation) -> Response:
+            value = wrapped(*other.args, **other.kwargs)
+            value = value if blocks else await value
+            stream = _stream_of(exchange, value) if blocks else await _astream_of(exchange, value)
+            if stream is None:
+                return exchange.plain(value), None
+            items = _generator_of(exchange, stream)
+            if blocks:
+                return None, [exchange.plain(item) for item in items]
+            return None, [exchange.plain(item) async for item in items]
+
+        await visit.make(send, blocks=blocks)
+
     def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         invocation = Invocation(instance, args, kwargs)
-        visit = handler.begin_summary(reader, invocation)
-        if visit is not None:
-
-            def send(other: Invocation) -> Response:
-                value = wrapped(*other.args, **other.kwargs)
-                stream = _stream_of(exchange, value)
-                if stream is None:
-                    return exchange.plain(value), None
-                return None, [exchange.plain(item) for item in _generator_of(exchange, stream)]
-
-            visit.run(send)
+        run_now(summarise(wrapped, invocation, blocks=True))
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
         invocation = Invocation(instance, *call)
-        visit = handler.begin_summary(reader, invocation)
-        if visit is not None:
-
-            async def send(other: Invocation) -> Response:
-                value = await wrapped(*other.args, **other.kwargs)
-                stream = await _astream_of(exchange, value)
-                if stream is None:
-                    return exchange.plain(value), None
-                return None, [exchange.plain(item) async for item in _generator_of(exchange, stream)]
-
-            await visit.arun(send)
+        await summarise(wrapped, invocation, blocks=False)
         return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     return wrapper_async if is_async else wrapper

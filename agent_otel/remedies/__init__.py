@@ -62,7 +62,6 @@ __all__ = [
     "use_summarizer",
 ]
 
-#: Module -> the public names that it has.
 _NAMES = {
     "artifacts": ("result_summary", "streamed_artifacts", "summarize_result"),
     "claim_check.get_tool_result": ("aget_tool_result", "get_tool_result"),

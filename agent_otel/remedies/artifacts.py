@@ -1,8 +1,4 @@
-"""Results in parts: tools that yield artifacts, and summaries with a reference instead of a large result.
-
-The model gets an acknowledgement at once, and reads artifacts while the tool goes on. Each is stored by itself, and an
-answer about one names the next.
-"""
+"""Results in parts: tools that yield artifacts, and summaries with a reference instead of a large result."""
 
 from __future__ import annotations
 
@@ -58,7 +54,6 @@ class ArtifactStream:
         self._failure = ""
         #: The exception of a tool that has yielded nothing.
         self._error: BaseException | None = None
-        #: Set when the first artifact is stored, or the tool has ended.
         self.has_begun = threading.Event()
 
     def add(self, artifact: object) -> bool:
@@ -146,16 +141,20 @@ def streamed_artifacts(function: Callable[..., Any]) -> Callable[..., Any]:
     check the call returns a list of all artifacts.
     """
     name = getattr(function, "__name__", "tool")
+
+    def stream_of() -> ArtifactStream | None:
+        check = policy.current()
+        if check is None:
+            errors.warn_once("streamed artifacts", _NO_STORE)
+        return None if check is None else ArtifactStream(check, name)
+
     if inspect.isasyncgenfunction(function):
 
         @functools.wraps(function)
         async def answer_async(*args: Any, **kwargs: Any) -> Any:
-            artifacts = function(*args, **kwargs)
-            check = policy.current()
-            if check is None:
-                errors.warn_once("streamed artifacts", _NO_STORE)
+            artifacts, stream = function(*args, **kwargs), stream_of()
+            if stream is None:
                 return [each async for each in artifacts]
-            stream = ArtifactStream(check, name)
             if not is_in_asyncio():
                 await _run_async(artifacts, stream, None)
                 return stream.acknowledgement()
@@ -170,12 +169,9 @@ def streamed_artifacts(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def answer(*args: Any, **kwargs: Any) -> Any:
-        artifacts = function(*args, **kwargs)
-        check = policy.current()
-        if check is None:
-            errors.warn_once("streamed artifacts", _NO_STORE)
+        artifacts, stream = function(*args, **kwargs), stream_of()
+        if stream is None:
             return list(artifacts)
-        stream = ArtifactStream(check, name)
         # The execution, which owns the artifacts, is a variable of the context.
         context = contextvars.copy_context()
         threading.Thread(target=context.run, args=(_run, artifacts, stream), name="artifacts", daemon=True).start()
@@ -285,10 +281,7 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
 
 
 def summary_of(value: Any) -> dict[str, Any]:
-    """Return shape, counts and the first failures of a value, for a tool without its own summary.
-
-    Failures are counted in the first 10,000 rows. No code of a value runs.
-    """
+    """Return shape, counts and the first failures of a value; no code of a value runs."""
     summary: dict[str, Any] = {"shape": _shape(value)}
     members = _first(value, _MOST_KEYS)
     text = plain_text(value)

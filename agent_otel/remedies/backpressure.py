@@ -1,12 +1,7 @@
 """Backpressure: tool calls and model requests wait for tokens, and for the time that a provider's refusal gives.
 
-A model request takes its estimated tokens from the budget before it is sent, and the response corrects them. A tool
-call takes none: it waits until the budget has the tokens of its execution's next request. A wait ends by time alone and
-not by what another call does, so that a tool that calls tools never waits for itself.
-
-With a maximum of parallel calls, a call above it waits for a slot, in the order of arrival. The calls that a running
-call makes (an agent as a tool, a tool that calls another) have slots of their own. So a call waits for its siblings
-only and never for itself.
+A wait for tokens ends by time alone, and one for a slot waits for siblings only: the calls that a running call makes
+have slots of their own. So no call waits for itself.
 """
 
 from __future__ import annotations
@@ -27,7 +22,7 @@ from weakref import WeakSet, WeakValueDictionary
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
-from agent_otel._internal.daemon_pool import is_in_asyncio, run_now
+from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel._internal.object_kinds import dictionaries, fields, is_dict, text
 from agent_otel.core import model_tokens
 from agent_otel.telemetry.foreign_spans import add_event
@@ -72,10 +67,7 @@ class TokenBudget:
             return self._ready_at(tokens)
 
     def correct(self, taken: float, used: float) -> None:
-        """Replace the tokens that a request has taken by those that it has used.
-
-        A response takes at most the tokens of a further minute, whatever its provider reports.
-        """
+        """Replace the tokens that a request has taken by those used, at most a further minute's more."""
         with self._lock:
             self._ready_at(0)
             self._left = min(self._most, self._left + taken - min(used, taken + self._most))
@@ -95,7 +87,6 @@ class Reservation:
     def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
         self._backpressure = backpressure
         self._model = model
-        #: The last refused attempt.
         self._refused: Any = None
         self.tokens = tokens
 
@@ -151,10 +142,13 @@ class Reservation:
 class _Wait:
     """A wait: until the budget has had the tokens, and until the pause of the model is over."""
 
-    def __init__(self, backpressure: Backpressure, model: str | None, ready_at: float) -> None:
+    def __init__(
+        self, backpressure: Backpressure, model: str | None, ready_at: float, reservation: Reservation | None = None
+    ) -> None:
         self._backpressure = backpressure
         self._model = model
         self._ready_at = ready_at
+        self.reservation = reservation
         self._reason = semconv.WAIT_TOKENS
 
     def left(self) -> float:
@@ -165,13 +159,9 @@ class _Wait:
         return max(until, self._ready_at) - self._backpressure.clock()
 
     async def over(
-        self, out: Telemetry, *, blocks: bool, record: Callable[[str, float], object] = lambda *_: None
+        self, out: Telemetry | None = None, *, blocks: bool, record: Callable[[str, float], object] = lambda *_: None
     ) -> None:
-        """Wait to the end: ``blocks`` blocks the thread, otherwise asyncio suspends the task.
-
-        Return at once in the thread of an event loop, which must not block, and under another loop than asyncio's.
-        ``record`` gets the reason and the seconds.
-        """
+        """Wait to the end, except where an event loop's thread would block; ``record`` gets reason and seconds."""
         if self.left() <= 0 or is_in_asyncio() == blocks:
             return
         began = self._backpressure.clock()
@@ -184,22 +174,8 @@ class _Wait:
         finally:
             with errors.reported("backpressure"):
                 seconds = self._backpressure.clock() - began
-                out.metrics.record(semconv.BACKPRESSURE_WAIT, seconds, self._reason)
+                (out or telemetry()).metrics.record(semconv.BACKPRESSURE_WAIT, seconds, self._reason)
                 record(self._reason, seconds)
-
-
-class Apart:
-    """A request that a remedy sends itself: its tokens, and its wait, which is no longer than its sender's."""
-
-    def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
-        self.reservation = Reservation(backpressure, model, tokens)
-        self._wait = _Wait(backpressure, model, backpressure.budget.take(tokens))
-
-    async def over(self, most_seconds: float, *, blocks: bool) -> None:
-        """Wait until the request may be sent. Raises TimeoutError where that is later."""
-        if self._wait.left() > most_seconds:
-            raise TimeoutError("no tokens in time")
-        await self._wait.over(telemetry(), blocks=blocks)
 
 
 class Backpressure:
@@ -228,14 +204,10 @@ class Backpressure:
 
         await _Wait(self, model, self.budget.ready_at(tokens)).over(call.out, blocks=blocks, record=record)
 
-    def before_request(self, out: Telemetry, model: str | None, sent: SentRequest | None) -> None:
-        """Wait before a model request; ``sent`` is None while only the layers below know the request."""
-        run_now(self.abefore_request(out, model, sent, blocks=True))
-
-    async def abefore_request(
-        self, out: Telemetry, model: str | None, sent: SentRequest | None, *, blocks: bool = False
+    async def before_request(
+        self, out: Telemetry, model: str | None, sent: SentRequest | None, *, blocks: bool
     ) -> None:
-        """Do the same as `before_request` without blocking the event loop."""
+        """Wait before a model request; ``sent`` is None while only the layers below know the request."""
         if sent is None:
             wait = _Wait(self, model, self.budget.ready_at(0))
         else:
@@ -260,9 +232,9 @@ class Backpressure:
         """Count a request that is on its way without tokens of its own."""
         sent.reservation = Reservation(self, sent.model, 0)
 
-    def apart(self, model: str | None, tokens: int) -> Apart:
+    def apart(self, model: str | None, tokens: int) -> _Wait:
         """Take the tokens of a request that a remedy sends itself."""
-        return Apart(self, model, tokens)
+        return _Wait(self, model, self.budget.take(tokens), Reservation(self, model, tokens))
 
     def _log(self, reason: str) -> None:
         if reason == semconv.WAIT_TOKENS:
@@ -289,8 +261,6 @@ LONGEST_SECONDS: Final = 300.0
 _LONGEST_GUESS_SECONDS: Final = 60.0
 _MOST_MODELS: Final = 256
 
-# Rate limits of providers: refusals for the rate in the exceptions of SDKs, and the pauses that they ask for.
-
 
 class Refusal(NamedTuple):
     """A refusal for the rate; ``seconds`` is the time that the provider gives, None without one."""
@@ -299,11 +269,7 @@ class Refusal(NamedTuple):
 
 
 def refusal(error: Any) -> Refusal | None:
-    """Return the refusal for the rate that an exception or a response of an SDK stands for; None for any other.
-
-    OpenAI, Anthropic, Mistral, Ollama and LiteLLM have a status and the response's headers, Google has them and the
-    time in the body, botocore has both in a dictionary.
-    """
+    """Return the refusal for the rate that an exception or a response of an SDK stands for; None for any other."""
     # botocore's response: in an exception, or itself
     parsed = fields(error) if is_dict(error) else fields(getattr(error, "response", None))
     metadata = fields(parsed.get("ResponseMetadata"))
@@ -374,10 +340,7 @@ class Pauses:
         self._models: OrderedDict[str | None, tuple[float, int]] = OrderedDict()
 
     def refused(self, model: str | None, given: Refusal) -> float:
-        """Begin a pause of a model and return its seconds, 0 for none.
-
-        Without a time from the provider it is a second, and twice as long after each further refusal in a row.
-        """
+        """Begin a pause of a model and return its seconds, 0 for none; without a given time it doubles each time."""
         with self._lock:
             until, refusals = self._models.get(model, (0.0, 0))
             seconds = min(_LONGEST_GUESS_SECONDS, 2.0**refusals) if given.seconds is None else given.seconds
@@ -451,10 +414,7 @@ class Slots:
         self._match()
 
     def _match(self) -> None:
-        """Give free slots to the first waiters.
-
-        A thread that finds another one at it leaves: that one looks again after it has released the lock.
-        """
+        """Give free slots to the first waiters; a thread that does so looks again after it has released the lock."""
         while self._free and self._waiting and self._matching.acquire(blocking=False):
             try:
                 if self._free and self._waiting:
@@ -486,15 +446,10 @@ class CallQueue:
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._slots: WeakValueDictionary[str, Slots] = WeakValueDictionary()
-        #: The threads that wait for a slot.
         self._blocked: WeakSet[threading.Thread] = WeakSet()
 
     async def take(self, call: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool) -> Slot | None:
-        """Return a slot, when there is one; ``blocks`` blocks the thread.
-
-        Return None, and let the call run at once, in the thread of an event loop, which must not block, where all
-        threads of a pool wait, and under another event loop than asyncio's.
-        """
+        """Return a slot, when there is one; None where a wait would block an event loop or starve a pool."""
         waiter = self._of(call, enclosing).ask()
         if not waiter.done() and is_in_asyncio() == blocks and waiter.cancel():
             return None
@@ -517,12 +472,7 @@ class CallQueue:
             return slots
 
     def _wait(self, waiter: Future[Slot]) -> Slot | None:
-        """Block until a slot is free; return None where the threads of the pool wait for each other.
-
-        The call that has the slot may be a coroutine that needs a thread of the same pool, for example to look a host
-        up. When all threads of a pool wait and the pool has work left, one of the calls runs without a slot, because
-        otherwise none of them would ever run.
-        """
+        """Block until a slot is free; None where all threads of a pool wait, one of which the running call may need."""
         thread = threading.current_thread()
         if thread is threading.main_thread() or waiter.done():
             return waiter.result()
@@ -535,20 +485,15 @@ class CallQueue:
                     return waiter.result(_SECONDS)
                 except errors.ours(FutureTimeoutError):
                     looks = looks + 1 if self._is_starved(thread) else 0
-                if looks >= _LOOKS and self._leaves(thread, waiter):
-                    return None
+                with self._lock:  # unless another thread of the pool has just given up its place
+                    if looks >= _LOOKS and self._is_starved(thread) and waiter.cancel():
+                        self._blocked.discard(thread)
+                        break
         finally:
             with self._lock:
                 self._blocked.discard(thread)
-
-    def _leaves(self, thread: threading.Thread, waiter: Future[Slot]) -> bool:
-        """Give up the place in the queue of calls, unless another thread of the pool has just done so."""
-        with self._lock:
-            if not self._is_starved(thread) or not waiter.cancel():
-                return False
-            self._blocked.discard(thread)
         errors.warn_once("starved threads", _SAID)
-        return True
+        return None
 
     def _is_starved(self, thread: threading.Thread) -> bool:
         """Return True when all threads of the thread's pool wait for slots, and the pool has work left."""

@@ -40,7 +40,7 @@ def at_path(text: str, path: str) -> str:
             if step is None:
                 raise ValueError(f"{path!r} is no path such as items[3].body.")
             position = step.end()
-            inner = _member(text, start, step[1]) if step[1] is not None else _element(text, start, int(step[2]))
+            inner = _inner(text, start, step[1] if step[1] is not None else int(step[2]))
             if isinstance(inner, str):
                 raise ValueError(f"There is nothing at {path[:position]}; {inner}.")  # noqa: TRY004
             start = inner
@@ -50,27 +50,17 @@ def at_path(text: str, path: str) -> str:
     return value if type(value) is str else text[start:end]
 
 
-def _member(text: str, start: int, wanted: str) -> int | str:
-    """Return the position of a key's value; without it, what there is."""
-    if text[start] != "{":
+def _inner(text: str, start: int, wanted: str | int) -> int | str:
+    """Return the position of a key's value, or of a list's element; without it, what there is."""
+    by_key = type(wanted) is str
+    if text[start] != ("{" if by_key else "["):
         return _described(text, start)
     keys = []
-    for key, at in _members(text, start, "}"):
-        if key == wanted:
+    for index, (key, at) in enumerate(_members(text, start, "}" if by_key else "]")):
+        if wanted == (key if by_key else index):
             return at
         keys.append(key)
-    return f"there are the keys {', '.join(keys[:_SHOWN_KEYS])}"
-
-
-def _element(text: str, start: int, index: int) -> int | str:
-    """Return the position of a list element; without it, what there is."""
-    if text[start] != "[":
-        return _described(text, start)
-    count = 0
-    for count, (_, at) in enumerate(_members(text, start, "]"), 1):
-        if count > index:
-            return at
-    return f"there is a list of {count}"
+    return f"there are the keys {', '.join(keys[:_SHOWN_KEYS])}" if by_key else f"there is a list of {len(keys)}"
 
 
 def _members(text: str, start: int, closing: str) -> Iterator[tuple[str, int]]:

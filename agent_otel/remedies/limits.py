@@ -1,8 +1,6 @@
 """Limits of one execution: calls, the bytes and tokens of results, tokens of models; and of a conversation's calls.
 
-A call above a limit does not run. Its answer names the limit and asks the model to answer now. A result above the
-ceiling becomes an error that the model can act on. It is returned, never raised: a durable runtime would retry a raised
-error and get the same result.
+The answer above a limit is returned, never raised: a durable runtime would retry a raised error.
 """
 
 from __future__ import annotations
@@ -54,10 +52,7 @@ def tokens(text: str) -> int:
 
 
 def tokens_of(characters: int, text: Callable[[], str]) -> int:
-    """Return the tokens of ``characters`` characters, counted by the program's function, else estimated.
-
-    ``text`` is called only when the program's function needs the text.
-    """
+    """Return the tokens of so many characters; ``text`` is called only for the program's function."""
     if _count_tokens is not None:
         try:
             counted: Any = _count_tokens(text())
@@ -108,11 +103,7 @@ class Made:
 
 @dataclass(eq=False, slots=True)
 class _Spent:
-    """The calls, bytes and tokens that an execution has used.
-
-    ``ids`` and ``names`` are those of the counted calls that adapters have recorded; ``shown`` has the calls that model
-    requests alone have shown, with the limit that each one was above.
-    """
+    """The usage of an execution: counts, the recorded calls' ids and names, the shown and the repeated ones."""
 
     calls: int = 0
     bytes: int = 0
@@ -143,10 +134,7 @@ class Limits:
         self._conversations: OrderedDict[str, _Spent] = OrderedDict()
 
     def enter(self, execution: str, conversation: str, model_tokens: int = 0) -> LimitReached | None:
-        """Begin a call; return the limit that forbids it, else None.
-
-        ``model_tokens`` are those that the execution's model requests have used.
-        """
+        """Begin a call; return the limit that forbids it, else None. ``model_tokens`` are the execution's."""
         with self._lock:
             spent = _of(self._spent, execution)
             all_spent = spent if self._conversation_calls is None else _of(self._conversations, conversation)
@@ -158,10 +146,7 @@ class Limits:
             return reached
 
     def repeats(self, execution: str, call: tuple[str, str | None], call_id: str | None) -> Made | None:
-        """Count a call by its tool and the hash of its arguments; return the earlier ones if it may not repeat them.
-
-        A call with the id of the first one is its retry.
-        """
+        """Count a call; return the earlier ones if it may not repeat them. One with the first's id is its retry."""
         if self.most_repeats is None or call[1] is None:
             return None
         with self._lock:
@@ -183,10 +168,7 @@ class Limits:
             _keep(spent.names, name, None)
 
     def is_recorded(self, execution: str, call_id: str | None, name: str | None, *, by_name: bool) -> bool:
-        """Return True for a counted call that an adapter has recorded: by its id, or by the tool's name.
-
-        A call without both may be any that an adapter has recorded.
-        """
+        """Return True for a counted call that an adapter has recorded: by its id, or by the tool's name."""
         with self._lock:
             spent = self._spent.get(execution)
             if spent is None:
@@ -278,11 +260,7 @@ def result_hint(tool: str, hint: str) -> None:
 
 
 def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str] = ()) -> dict[str, Any]:
-    """Return the error in place of a result; sizes are UTF-8 bytes. ``parameters`` are those of the tool's schema.
-
-    Of a structured result that is much larger than the limit, only a lower bound of the size is known; of a generator
-    or a value that is too nested to read, not even that it is above the limit.
-    """
+    """Return the error in place of a result; ``parameters`` are those of the tool's schema."""
     is_known = size.exact or size.bytes > limit_bytes
     return {
         "error": semconv.RESULT_TOO_LARGE,
@@ -297,12 +275,11 @@ def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str]
 def _default_hint(parameters: list[str]) -> str:
     cursor = next((name for name in _CURSORS if name in parameters), None)
     size = next((name for name in _SIZES if name in parameters), None)
+    advice = "Ask for something smaller, or use another tool."
     if cursor is not None:
-        smaller = f" and a smaller `{size}`" if size else ""
-        return f"Nothing was cut: the whole result was withheld. Ask page by page with `{cursor}`{smaller}."
-    if size is not None:
-        return f"Nothing was cut: the whole result was withheld. Ask for less with a smaller `{size}`."
-    if parameters:
-        names = ", ".join(f"`{name}`" for name in parameters[:_SHOWN_FILTERS])
-        return f"Nothing was cut: the whole result was withheld. Narrow it with {names}."
-    return "Nothing was cut: the whole result was withheld. Ask for something smaller, or use another tool."
+        advice = f"Ask page by page with `{cursor}`" + (f" and a smaller `{size}`." if size else ".")
+    elif size is not None:
+        advice = f"Ask for less with a smaller `{size}`."
+    elif parameters:
+        advice = "Narrow it with " + ", ".join(f"`{name}`" for name in parameters[:_SHOWN_FILTERS]) + "."
+    return f"Nothing was cut: the whole result was withheld. {advice}"

@@ -1,8 +1,6 @@
-"""Results that no adapter has had, in a request that is about to be sent.
+"""Results that no adapter has had, as of a hand-written loop, in a request that is about to be sent.
 
-A hand-written loop runs its tools itself. Its requests are the first that this package sees of their results. A result
-above a threshold is replaced in a copy of the request, by the same text in each request. The program's own messages do
-not change. The tool has run by then.
+One above a threshold is replaced in a copy of the request, by the same text in each request.
 """
 
 from __future__ import annotations
@@ -10,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal import errors, fork
-from agent_otel._internal.daemon_pool import run_now
 from agent_otel._internal.object_kinds import sole
 from agent_otel.core import handler, model_calls, remedy_hooks, tool_names
 from agent_otel.core.delivery import execution_of
@@ -80,12 +77,8 @@ class ModelBoundary:
         self._decisions: dict[int, _Decision] = {}
         fork.after_fork(self._decisions.clear)
 
-    def act(self, reader: ModelReader, invocation: Invocation) -> None:
+    async def act(self, reader: ModelReader, invocation: Invocation, *, blocks: bool) -> None:
         """Replace the results of a request that are above a threshold."""
-        run_now(self.aact(reader, invocation, blocks=True))
-
-    async def aact(self, reader: ModelReader, invocation: Invocation, *, blocks: bool = False) -> None:
-        """Do the same as `act` without blocking the event loop."""
         remedies, rewrite, found = remedy_hooks.result_remedies(), reader.rewrite, list[Any]()
         if remedies is None or remedies.least_bytes < 0 or rewrite is None:
             return
@@ -119,7 +112,11 @@ class ModelBoundary:
             whole = None if result.name in _OWN else _size(content, least)
             if whole is None:
                 continue
-            value = _texts_of(content)
+            # Without the images beside it, and without the object that Gemini requires around it.
+            if is_list(content):
+                value: Any = [block for block in content if weight([block]).characters]
+            else:
+                value = sole("output", sole("result", content))
             text = value if type(value) is str else Content(value, 0).beginning(_READ)
             key = hash((execution, result.answered.id or result.name, whole.bytes, text))
             decision = self._decisions.get(key)
@@ -159,13 +156,6 @@ def _size(content: Any, least_bytes: int) -> Size | None:
     heavy = weight(content)
     is_large = heavy.characters and (heavy.bytes > least_bytes or not heavy.exact)
     return Size(heavy.bytes, heavy.exact) if is_large else None
-
-
-def _texts_of(content: Any) -> Any:
-    """Return a result without the images beside it, and without the object that Gemini requires around it."""
-    if is_list(content):
-        return [block for block in content if weight([block]).characters]
-    return sole("output", sole("result", content))
 
 
 def _is_an_adapters(execution: str | None, call_id: str | None, name: str | None) -> bool:

@@ -1,7 +1,4 @@
-"""Pages instead of whole lists, for tools that return rows: a sealed cursor, and a description for the model.
-
-A tool makes all its rows for each page, or with a `Window` reads the page alone: by OFFSET, or by the last row's key.
-"""
+"""Pages instead of whole lists, for tools that return rows: a sealed cursor, and a description for the model."""
 
 from __future__ import annotations
 
@@ -199,21 +196,15 @@ def paginated(
             async def wrapped_async(
                 *args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any
             ) -> Any:
-                try:
-                    args, kwargs, page_of = tool.asked(cursor, page_size, args, kwargs)
-                except BadCursorError as error:
-                    return {"error": "bad_cursor", "hint": str(error)}
-                return page_of(await target(*args, **kwargs))
+                asked = tool.asked(cursor, page_size, args, kwargs)
+                return asked if isinstance(asked, dict) else asked[2](await target(*asked[0], **asked[1]))
 
             return tool.described(wrapped_async)
 
         @functools.wraps(target)
         def wrapped(*args: Any, cursor: str | None = None, page_size: int = page_size, **kwargs: Any) -> Any:
-            try:
-                args, kwargs, page_of = tool.asked(cursor, page_size, args, kwargs)
-            except BadCursorError as error:
-                return {"error": "bad_cursor", "hint": str(error)}
-            return page_of(target(*args, **kwargs))
+            asked = tool.asked(cursor, page_size, args, kwargs)
+            return asked if isinstance(asked, dict) else asked[2](target(*asked[0], **asked[1]))
 
         return tool.described(wrapped)
 
@@ -242,7 +233,6 @@ class _Tool:
             hints = signatures.annotations_of(target)
         names = {name: str(getattr(hint, "__forward_arg__", hint)) for name, hint in hints.items()}
         windows = (name for name, hint in hints.items() if hint is Window or names[name].rpartition(".")[2] == "Window")
-        #: The name of the parameter for the window.
         self._window = next(windows, None)
         hints.pop(self._window or "", None)
         self._hints = hints
@@ -263,12 +253,8 @@ class _Tool:
 
     def asked(
         self, cursor: str | None, page_size: object, args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any], Callable[[Any], Any]]:
-        """Return the arguments of a call, the window among them, and the function that makes a page of its rows.
-
-        Raises BadCursorError for a cursor that is not valid for its arguments. These have one form: positional or by
-        name, with defaults filled in.
-        """
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Callable[[Any], Any]] | dict[str, str]:
+        """Return a call's arguments, with the window, and the function that makes a page; an error for a bad cursor."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         running = tool_visit.running()
@@ -276,10 +262,13 @@ class _Tool:
         given = {name: each for name, each in bound.arguments.items() if name not in (*self._injected, *by_policy)}
         cursors = Cursor((self._name, given))  # before the call, which may change an argument in place
         window = Window(_size(page_size) + 1)
-        if cursor and self._key is not None:
-            window.after = cursors.decode(cursor)
-        elif cursor:
-            window.offset = offset_of(cursors, cursor)
+        try:
+            if cursor and self._key is not None:
+                window.after = cursors.decode(cursor)
+            elif cursor:
+                window.offset = offset_of(cursors, cursor)
+        except BadCursorError as error:
+            return {"error": "bad_cursor", "hint": str(error)}
         if self._window is not None:
             kind = self._whole.parameters[self._window].kind
             is_taken = self._window in list(self._whole.parameters)[: len(args)]

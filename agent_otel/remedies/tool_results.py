@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context
 from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import Budget, layers_of_call, transport
@@ -50,37 +49,22 @@ if TYPE_CHECKING:
     from agent_otel.settings import Settings
 
 
-#: Values of an object up to which it is stored.
 _MOST_VALUES: Final = 100_000
 
 
-class _Spot(NamedTuple):
-    """The place of a call's result, its owner, and the attempt of the step."""
-
-    place: Place
-    owner: str
-    attempt: int
-
-
 class RetriedCalls:
-    """In a second attempt of a durable runtime's step, a call that has its result is not made again.
-
-    The result of each call within a step is stored under the execution, the step, the call's id and a digest of tool
-    and arguments; several equal calls of one attempt are counted. A later attempt finds it there, as a remedy has left
-    it. A call whose result was not stored is made: the store failed, the result is neither a text nor a JSON object, or
-    its arguments are no JSON.
-    """
+    """In a later attempt of a durable runtime's step, a call whose result was stored is not made again."""
 
     def __init__(self, check: ClaimCheck) -> None:
         self._check = check
 
     async def answer(self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool) -> Any:
         """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
-        spot = self._begin(record)
-        if spot is None or spot.attempt == 1:
+        place, attempt = self._begin(record) or (None, 1)
+        if place is None or attempt == 1:
             return LEFT_ALONE
         try:
-            found = await self._check.reader.aresolve(spot.place, caller=spot.owner, blocks=blocks)
+            found = await self._check.reader.aresolve(place, caller=place.execution, blocks=blocks)
         except StoreError:
             return LEFT_ALONE
         return _put(record, reader, found, invocation)
@@ -92,10 +76,10 @@ class RetriedCalls:
             await self._check.writer.aput(*kept, blocks=blocks)
 
     @staticmethod
-    def _begin(record: Dispatch) -> _Spot | None:
-        """Return the spot of a call, and keep it on the record; None outside of a step, and for a part of a call."""
+    def _begin(record: Dispatch) -> tuple[Place, int] | None:
+        """Return the place of a call's result and the step's attempt; None outside of a step, and for a part."""
         step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
-        spot: _Spot | None = record.spot
+        spot: tuple[Place, int] | None = record.spot
         is_part = isinstance(record, Unrecorded)
         if step is None or owner is None or carrier is None or spot is not None or is_part:
             return spot
@@ -108,13 +92,13 @@ class RetriedCalls:
         number = carrier.calls[digest] = carrier.calls.get(digest, 0) + 1
         call_id = execution_context.short(record.call.call_id or "call")
         place = Place(owner, step.activity or "step", f"{call_id}-{digest}-{number}-answer")
-        spot = record.spot = _Spot(place, owner, step.attempt)
+        spot = record.spot = (place, step.attempt)
         return spot
 
 
 def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
     """Return what to store of a result, and its origin; None when it is not stored."""
-    spot: _Spot | None = record.spot
+    spot: tuple[Place, int] | None = record.spot
     if spot is None or record.raised:
         return None
     # A remedy's replacement is stored as such: in the later attempt no remedy acts.
@@ -132,7 +116,8 @@ def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
             return None
         kept = Replacement(text, {"content": text} if is_text else {}, is_data=not is_text)
     written = json.dumps([*kept[:4], kept.claim], ensure_ascii=False)
-    return written, Origin(spot.owner, spot.place.execution, spot.place.node, record.name, spot.place.call)
+    execution, node, call = spot[0]
+    return written, Origin(execution, execution, node, record.name, call)
 
 
 def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invocation) -> Any:
@@ -190,32 +175,16 @@ class Remedies:
         if self._limits is not None:
             self._limits.finish(execution)
 
-    def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None) -> Slot | None:
+    async def take_turn(self, record: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool) -> Slot | None:
         """Wait for tokens, then for a slot among the parallel calls; return None when the call runs without one."""
-        return run_now(self.atake_turn(record, enclosing, blocks=True))
-
-    async def atake_turn(
-        self, record: ToolInvocation, enclosing: ToolInvocation | None, *, blocks: bool = False
-    ) -> Slot | None:
-        """Do the same as `take_turn` without blocking the event loop."""
         if self._backpressure is not None:
             await self._backpressure.before_call(record, enclosing, blocks=blocks)
         if self._queue is None or record.execution is None:
             return None
         return await self._queue.take(record, enclosing, blocks=blocks)
 
-    def skipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
-        """Return the answer of a call that the policy or a limit forbids; LEFT_ALONE when the handler runs.
-
-        Raises:
-            ToolDeniedError: the policy denies a call, and its result cannot be replaced.
-        """
-        return run_now(self.askipped(call, reader, invocation, blocks=True))
-
-    async def askipped(
-        self, call: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool = False
-    ) -> Any:
-        """Do the same as `skipped` without blocking the event loop."""
+    async def skipped(self, call: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool) -> Any:
+        """Return the answer of a call that the policy or a limit forbids, else LEFT_ALONE. Raises ToolDeniedError."""
         put = LEFT_ALONE
         # A policy decides at the function that calls the handler, as far as it can be wrapped.
         if self._gate is not None and (reader.station == PRODUCED or reader.awaits is None):
@@ -225,11 +194,7 @@ class Remedies:
         return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
 
     def _limited(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
-        """Return the answer of a call that a limit forbids, without running the handler; LEFT_ALONE when it runs.
-
-        Raises:
-            ToolDeniedError: the tool is a generator. No answer can replace its items.
-        """
+        """Return the answer of a call that a limit forbids, else LEFT_ALONE. Raises ToolDeniedError for a generator."""
         if self._limits is None or call.execution is None or reader.station != PRODUCED or not call.is_readable:
             return LEFT_ALONE
         charged = call.charged_to or call
@@ -261,24 +226,11 @@ class Remedies:
             call.skip(reached)
         return put
 
-    def applied(self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation) -> Any:
-        """Return the value itself, or the replacement for the model."""
-        if self._passes_by(record, reader):
-            return value
-        return run_now(self.aapplied(record, reader, read, value, invocation, blocks=True))
-
-    async def aapplied(  # noqa: PLR0913 - a call and its result
-        self,
-        record: Dispatch,
-        reader: ToolReader,
-        read: object,
-        value: Any,
-        invocation: Invocation,
-        *,
-        blocks: bool = False,
+    async def applied(  # noqa: PLR0913 - a call and its result
+        self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation, *, blocks: bool
     ) -> Any:
-        """Return the same as `applied`; the store is awaited off the event loop."""
-        if self._passes_by(record, reader):
+        """Return the value itself, or the replacement for the model."""
+        if self.passes_by(record, reader):
             return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
@@ -312,7 +264,7 @@ class Remedies:
             record.known_budget = Budget(limit_bytes, semconv.PAYLOAD)
         return found or self._withheld(record, reader, invocation)
 
-    def _passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
+    def passes_by(self, record: Dispatch, reader: ToolReader) -> bool:
         """Return True for the result of a handler that is below all thresholds; it is counted when the call ends."""
         size = record.produced
         return (

@@ -1,10 +1,7 @@
 """Reading on without code: models get the tool ``get_tool_result``, and its calls are answered at the model boundary.
 
-A request that holds a reference offers the tool. A response that calls it does not reach the program: the request is
-sent again with the response and the answer behind it, until a response has no such call. What the model has read is
-part of that request only; neither the program's history nor a durable runtime's state grows by it.
-
-A response may call other tools beside it. Their answer is that they have not run, and the model calls them again.
+The request is sent again with the response and the answer behind it, until a response has no such call. Neither the
+program's history nor a durable runtime's state grows by it. Other tools beside such a call are not run.
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ import json
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agent_otel._internal import errors
-from agent_otel._internal.daemon_pool import run_now
 from agent_otel._internal.object_kinds import reworded
 from agent_otel.core import model_request
 from agent_otel.core.executions import executions
@@ -40,28 +36,22 @@ if TYPE_CHECKING:
     from agent_otel.messages.base import Call, Format
     from agent_otel.settings import Settings
 
-    #: An item of a stream, and the same as plain data.
     _Item: TypeAlias = tuple[Any, Mapping[str, Any]]
 
 _MOST: Final = 10_000
 
 
 class Threads:
-    """Threads at Anthropic, which keep the tools of their first request.
+    """The known threads at Anthropic that have the tool: a thread keeps the tools of its first request."""
 
-    A thread that began where no claim check was on, in another process for example, lacks the tool that the views name.
-    So this class has the last responses of threads whose first request, sent by this process, had the tool.
-    """
-
-    def __init__(self, tool: str) -> None:
-        self._tool = tool
+    def __init__(self) -> None:
         self._responses: dict[str, None] = {}
         self._has_own = False
 
     def lacks(self, body: Mapping[str, Any]) -> bool:
         """Return True for a request in a thread that is not known to have the tool."""
         thread = fields(body.get("thread"))
-        if thread.get("type") == "create" and self._tool in names_of(body.get("tools")):
+        if thread.get("type") == "create" and GET_TOOL_RESULT in names_of(body.get("tools")):
             self._has_own = True  # the program's own; its responses are not read
         is_known = self._has_own or text(thread.get("previous_message_id")) in self._responses
         return thread.get("type") == "continue" and not is_known
@@ -123,7 +113,7 @@ class Dialogues:
     def __init__(self, chosen: Settings) -> None:
         self._is_of_use = policy.archive() is not None
         self._marks = (PREFIX, MARK) if chosen.summarize_above_tokens else (PREFIX,)
-        self._threads = Threads(GET_TOOL_RESULT)
+        self._threads = Threads()
 
     def begin(self, reader: ModelReader, invocation: Invocation) -> _Dialogue | None:
         """Offer the tool in a request; return None without a reference in it, and where the program has the tool."""
@@ -201,7 +191,6 @@ class _Dialogue:
         self._ids = message_ids.get()
         self._count = self._messages()
         self._rounds = self._repeats = 0
-        #: The pages that the model has asked for.
         self._read: set[str] = set()
         #: Of the present stream: its items, those that the consumer got, and those that are held back.
         self._plain: list[Mapping[str, Any]] = []
@@ -212,12 +201,8 @@ class _Dialogue:
         self._earlier: list[Any] = []
         self._blocks = 0
 
-    def continues(self, response: Any) -> bool:
+    async def continues(self, response: Any, *, blocks: bool) -> bool:
         """Answer the calls in a response, or in the stream that has ended; return True when there were some."""
-        return run_now(self.acontinues(response, blocks=True))
-
-    async def acontinues(self, response: Any, *, blocks: bool = False) -> bool:
-        """Do the same as `continues` without blocking the event loop."""
         try:
             plain: Mapping[str, Any] = {}
             if response is not None:
@@ -232,11 +217,7 @@ class _Dialogue:
             return False
 
     def passing(self, item: Any) -> list[Any]:
-        """Take an item of a stream; return the items to hand on.
-
-        Nothing is held back of a text. The beginning of a response is, until the response shows its kind, and
-        everything from the first tool call on.
-        """
+        """Take an item of a stream; return the items to hand on: texts at once, nothing from the first tool call on."""
         try:
             plain = fields(self._exchange.plain(item))
             if not self._plain:
@@ -265,12 +246,8 @@ class _Dialogue:
         """Return items as they follow those of earlier streams."""
         if not self._earlier:
             return [item for item, _ in items]
-        found = []
-        for item, plain in items:
-            changes = self._form.joined(plain, self._blocks)
-            if changes is not None:
-                found.append(self._exchange.changed(item, changes, self._earlier))
-        return found
+        joined = [(item, self._form.joined(plain, self._blocks)) for item, plain in items]
+        return [self._exchange.changed(item, made, self._earlier) for item, made in joined if made is not None]
 
     def _calls(self, response: Mapping[str, Any]) -> list[Call]:
         """Return the calls to answer; none where the response does not call the tool."""
@@ -333,10 +310,7 @@ class _Dialogue:
         return Answer(call, data)
 
     def _owner(self, ref: object) -> str | None:
-        """Return the execution whose calls have the results in the request that name this reference.
-
-        It is of use where neither the program nor the layers above the SDK know the execution.
-        """
+        """Return the execution whose calls have the results in the request that name this reference."""
         request = self._reader.request(self._invocation) if type(ref) is str and ref else None
         if request is None:
             return None

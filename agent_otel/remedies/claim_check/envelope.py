@@ -54,12 +54,7 @@ class CorruptError(Exception):
 
 
 class Cipher:
-    """AES-GCM with keys of 32 bytes, in base64 and separated by commas: the first encrypts, all decrypt.
-
-    HKDF derives a separate key for each result from a random salt, so that a chunk's number can be its nonce. Chunks
-    can be read alone, but not exchanged or left out. ValueError for an invalid key, StoreError without
-    ``cryptography``.
-    """
+    """AES-GCM with keys of 32 bytes in base64: the first encrypts, all decrypt; each result has a key of its own."""
 
     def __init__(self, keys: str) -> None:
         listed = keys_of(keys)
@@ -81,7 +76,9 @@ class Cipher:
     def encrypted(self, chunks: Iterable[memoryview], salt: str, header: bytes) -> bytes:
         """Return encrypted chunks that only the same salt and header decrypt."""
         aead = self._of_result(self.key_id, salt)
-        return b"".join(aead.encrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks))
+        return b"".join(
+            aead.encrypt(number.to_bytes(_NONCE_BYTES, "big"), chunk, header) for number, chunk in enumerate(chunks)
+        )
 
     def decrypted(self, key_id: str, chunks: Iterable[memoryview], salt: str, header: bytes, first: int) -> bytes:
         """Decrypt the chunks from number ``first`` on; CorruptError when anything differs."""
@@ -89,7 +86,10 @@ class Cipher:
             raise CorruptError("it was encrypted with another key")
         try:
             aead = self._of_result(key_id, salt)
-            return b"".join(aead.decrypt(_nonce(number), chunk, header) for number, chunk in enumerate(chunks, first))
+            return b"".join(
+                aead.decrypt(number.to_bytes(_NONCE_BYTES, "big"), chunk, header)
+                for number, chunk in enumerate(chunks, first)
+            )
         except ours(Exception) as error:
             raise CorruptError("it cannot be decrypted with this key") from error
 
@@ -108,13 +108,8 @@ def _decoded(key: Secret) -> bytes | None:
     return decoded if decoded is not None and len(decoded) == _KEY_BYTES else None
 
 
-def _nonce(number: int) -> bytes:
-    return number.to_bytes(_NONCE_BYTES, "big")
-
-
 VERSION = 2
 HEADER_BYTES = 1024
-#: Bytes of a result that are checked and decrypted separately.
 CHUNK_BYTES = 64 * 1024
 
 _DIGEST_BYTES = 32
@@ -123,11 +118,7 @@ _LONGEST_CONTENT_TYPE = 100
 
 
 class Origin(NamedTuple):
-    """The origin of a result, from the server's own data. ``owner`` is the execution that may read it.
-
-    ``asked`` is a keyed digest of the tool and the arguments, by which a retry differs from another call of the same
-    id; None where the key has that digest already.
-    """
+    """The origin of a result, from the server's own data; ``asked`` is a keyed digest of the tool and the arguments."""
 
     owner: str | Reserved
     execution: str
@@ -139,12 +130,10 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True)
 class Header:
-    """The description of a stored result.
+    """The description of a stored result; the first five fields are key segments.
 
-    The first five fields are key segments. ``digest`` is a keyed digest of the raw bytes: a plain digest would confirm
-    a guessed content. ``encoding`` is ``utf-8`` for text, else None. Times are seconds since 1970. ``key_id``
-    names the key of the seal, ``cipher_id`` the key of the encryption; ``salt`` is random for each result. Both are
-    None without encryption. ``asked`` is the origin's.
+    ``digest`` is keyed: a plain digest would confirm a guessed content. Times are seconds since 1970. ``cipher_id`` and
+    ``salt`` are None without encryption.
     """
 
     owner: str
@@ -235,10 +224,7 @@ class Envelopes:
         return header
 
     def check_header(self, key: str, header: Header, block: bytes, digests: bytes) -> None:
-        """Check that this header and the digests at the end were written under this key; CorruptError otherwise.
-
-        With encryption configured, a result without encryption is rejected unless plain results are allowed.
-        """
+        """Check that header and digests were written under this key, and encrypted where that is required."""
         body, seal = _split(block)
         if not isinstance(header.key_id, str) or not self._signer.is_seal(
             seal.decode("ascii", "replace"), "header", key.encode(), body, digests, key_id=header.key_id
@@ -317,12 +303,7 @@ class Sealed(NamedTuple):
 
 
 class Claims:
-    """A store and its keys.
-
-    ``key`` is the secret of references, ``encryption_key`` that of encryption at rest (32 bytes in base64; empty means
-    no encryption). Both may be several keys separated by commas: the first is used, the others are still accepted.
-    ``tenant`` is part of every key and every seal. ValueError for an invalid encryption key.
-    """
+    """A store and its keys, of which the first is used and the others are accepted. ValueError for an invalid one."""
 
     def __init__(
         self,
@@ -352,11 +333,7 @@ class Claims:
         return Sealed(self.signer.refer(key, origin.owner, header.digest, len(data)), stored)
 
     def apart(self, origin: Origin) -> Origin:
-        """Return the origin of a result, with its call's digest in the key where another call has the key already.
-
-        Some models use an id again in each turn. The store knows the calls of all processes; of this one they are known
-        before their results are stored, and where the store refuses to be read.
-        """
+        """Return the origin of a result, with its call's digest in the key where another call has the key already."""
         if origin.asked is None:
             return origin
         key = self.key(origin.execution, origin.node, origin.call)
@@ -391,10 +368,8 @@ class Claims:
 
 
 def current_owner() -> str | None:
-    """Return the owner of a call made in this context, from the server's own data.
+    """Return the owner of a call made in this context, from the server's own data; None without any.
 
-    The owner is the execution named by ``agent_otel.execution``, else the durable runtime's run, else the thread or
-    session of the outermost run, else that run itself; None without any. A client that chooses the id of a thread or
-    session chooses the owner: a server with such clients has to name executions itself.
+    A client that chooses the id of a thread or session chooses the owner, unless the server names the execution.
     """
     return execution_context.owner_here()

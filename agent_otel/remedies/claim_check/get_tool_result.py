@@ -5,14 +5,11 @@ from __future__ import annotations
 import asyncio
 import codecs
 import re
-import threading
 import time
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote
 
 from agent_otel import semconv
-from agent_otel._internal import fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio, run_now
 from agent_otel._internal.errors import ours
 from agent_otel.core import fragments
@@ -24,6 +21,7 @@ from agent_otel.remedies.claim_check.reader import Place
 from agent_otel.remedies.claim_check.references import PREFIX, BadReferenceError
 from agent_otel.remedies.claim_check.serialization import json_head
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError
+from agent_otel.remedies.claim_check.stores.base import Bounded
 from agent_otel.remedies.json_path import at_path
 from agent_otel.remedies.pagination import BadCursorError, Cursor, offset_of
 
@@ -55,59 +53,28 @@ MOST_BYTES: Final = 32 * 1024 * 1024
 KEEP_SECONDS: Final = 120.0
 
 
-class Selections:
-    """Bytes that are kept for ``KEEP_SECONDS`` after each use, ``MOST_BYTES`` at most; least recently used go first.
-
-    These are selections of large results that a model pages through: without them, each page would search the whole
-    result. Expired bytes are dropped at the next use of any key. A forked child begins empty.
-    """
+class Selections(Bounded):
+    """Selected bytes that a model pages through, for ``KEEP_SECONDS`` after each use; least recently used go first."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._reset()
-        fork.after_fork(self._reset)
-
-    def _reset(self) -> None:
-        self._lock = threading.Lock()
-        #: The bytes, and the time at which they expire.
-        self._kept: OrderedDict[Hashable, tuple[bytes, float]] = OrderedDict()
-        self._bytes = 0
+        super().__init__(MOST_BYTES, clock)
 
     def get(self, key: Hashable) -> bytes | None:
         """Return the bytes of a key."""
-        with self._lock:
-            self._drop(0)
-            data, _ = self._kept.get(key, (None, 0.0))
-            return None if data is None else self._keep(key, data)
+        self.sweep_if_due(0)
+        found = self._find(key)
+        if found is None:
+            return None
+        self._keep(key, found[0], KEEP_SECONDS)
+        return found[0]
 
     def keep(self, key: Hashable, data: bytes) -> None:
         """Keep bytes, ``MOST_BYTES`` at most."""
-        with self._lock:
-            self._forget(key)
-            self._drop(len(data))
-            self._keep(key, data)
-
-    def _keep(self, key: Hashable, data: bytes) -> bytes:
-        self._forget(key)
-        self._kept[key] = (data, self._clock() + KEEP_SECONDS)
-        self._bytes += len(data)
-        return data
-
-    def _forget(self, key: Hashable) -> None:
-        self._bytes -= len(self._kept.pop(key, (b"", 0.0))[0])
-
-    def _drop(self, room_bytes: int) -> None:
-        """Drop expired bytes, and the oldest until there is room."""
-        now = self._clock()
-        while self._kept:
-            key, (_, until) = next(iter(self._kept.items()))
-            if now < until and self._bytes + room_bytes <= MOST_BYTES:
-                return
-            self._forget(key)
+        self.sweep_if_due(0)
+        self._keep(key, data, KEEP_SECONDS)
 
 
-#: Selections with more pages. The key is the digest of the result, its place with the owner, and the arguments. The
-#: first page has shown that the result is stored and belongs to the caller.
+#: By the digest of the result, its place with the owner, and the arguments: the first page has shown the right to it.
 selections: Final = Selections()
 
 
@@ -187,10 +154,7 @@ async def _read(  # noqa: PLR0913 - the arguments of the tool
 
 
 def _bare_id(text: str) -> str:
-    """Return an execution's id without what models leave around it: ``SUMMARIZED executionId:'…'``.
-
-    Not by a pattern: a model that repeats blanks would hold the process.
-    """
+    """Return an execution's id without what models leave around it, in linear time."""
     text = text.strip()
     if text.startswith(_SUMMARIZED) and text[len(_SUMMARIZED) :][:1].isspace():
         text = text[len(_SUMMARIZED) :].lstrip()

@@ -1,8 +1,4 @@
-"""The lean record of a tool call for a program's state, without the result, and its form in a user interface.
-
-The stored type and the displayed type are separate, with one mapping between them, so that a user interface can still
-show old records.
-"""
+"""The lean record of a tool call for a program's state, without the result, and its form in a user interface."""
 
 from __future__ import annotations
 
@@ -75,16 +71,8 @@ class LeanRecord:
     def from_dict(cls, stored: Mapping[str, Any]) -> LeanRecord:
         """Return a record of this version, or of a later one without its new fields; KeyError without an id."""
         known = {each.name for each in fields(cls)}
-        return cls(
-            **{
-                "name": "",
-                "args": {},
-                "duration_ms": 0.0,
-                "success": True,
-                **{name: value for name, value in stored.items() if name in known},
-                "id": stored["id"],
-            }
-        )
+        read = {name: value for name, value in stored.items() if name in known}
+        return cls(**{"name": "", "args": {}, "duration_ms": 0.0, "success": True, **read, "id": stored["id"]})
 
 
 @dataclass(frozen=True)

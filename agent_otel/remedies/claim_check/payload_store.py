@@ -1,7 +1,6 @@
 """Whole payloads of a durable runtime in the store of the claim check, for the runtime's storage drivers.
 
-A tool result that cannot be stored goes on in another form; a payload moved out of a history exists nowhere else.
-Therefore payloads have a longer TTL and a longer timeout, failures are raised, and a key is required.
+A payload moved out of a history exists nowhere else: failures are raised, and a key is required.
 """
 
 from __future__ import annotations
@@ -131,9 +130,8 @@ def open_payloads(store: str | ClaimStore | None, key: str | None, keep_seconds:
         raise ValueError(f"the key is not {error}") from None
     if not (keep_seconds > 0 and timeout > 0):
         raise ValueError("keep_seconds and timeout are above 0")
-    opened = open_store(wanted, timeout) if isinstance(wanted, str) else wanted
     claims = Claims(
-        opened,
+        open_store(wanted, timeout) if isinstance(wanted, str) else wanted,
         key=secret,
         encryption_key=chosen.claim_check_encryption_key,
         tenant=chosen.claim_check_tenant,

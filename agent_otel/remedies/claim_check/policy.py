@@ -1,8 +1,4 @@
-"""The claim check: a large result goes to a store, and the model gets its beginning and a reference.
-
-A result has three forms: the text for the model (up to ``AGENT_OTEL_CLAIM_CHECK_BYTES``), a preview for a row of a user
-interface (4 KiB), and the whole, which only the store has.
-"""
+"""The claim check: a large result goes to a store, and the model gets its beginning and a reference."""
 
 from __future__ import annotations
 
@@ -56,9 +52,7 @@ _LEAST_BYTES: Final = 1024
 def view_bytes(room: Room, most_bytes: int, floor_bytes: int, warn_ratio: float, near_ratio: float) -> int:
     """Return the bytes of the next view, its line about the rest included: a fair share of the room for results.
 
-    Views fill the payload up to the middle between the ratios. All results of this turn and of the expected turns get
-    the same. A view has at least ``floor_bytes`` until the payload meets ``near_ratio`` of its cap. Then it gets half
-    of the rest. Only a run of more than 12 turns with a history of its payloads gets less, 1 KiB.
+    It has at least ``floor_bytes``, or 1 KiB in a long run with a history, until the payload meets ``near_ratio``.
     """
     if room.cap_bytes is None:
         return most_bytes
@@ -109,16 +103,10 @@ class ClaimCheck:
             max_bytes=chosen.claim_check_max_bytes,
         )
         self.reader = ClaimReader(self.claims)
-        #: Numbers of values that the handlers of running calls have stored themselves.
         self._kept: WeakKeyDictionary[ToolInvocation, int] = WeakKeyDictionary()
 
     def keep(self, value: object, tool: str, name: str, call: ToolInvocation | None = None) -> Stored | NotStored:
-        """Store a value that a tool offers itself, for the execution of the call; by default that is the running one.
-
-        The key is the call's with the name and a number, so that a retry replaces what the first attempt stored. A
-        call without an id may be another one with the same arguments: a digest of the value is in its key. Values that
-        the dispatch policy has injected into the call are not in what is stored.
-        """
+        """Store a value that a tool offers itself; a retry replaces what the first attempt stored."""
         call = call or tool_visit.running()
         content = Content(value, size(value).bytes, None if call is None else call.injected)
         if call is not None and call.call.call_id is not None:
@@ -130,10 +118,7 @@ class ClaimCheck:
         return self.writer.put(content, origin, distinct=True)
 
     async def keep_text(self, text: str, origin: Origin, *, blocks: bool) -> str | None:
-        """Store a text; return the id of its call there, None when it is not stored.
-
-        Where another text of this process has the id, such as one of another agent, a digest is added to it.
-        """
+        """Store a text; return the id of its call there, with a digest where another has it; None if not stored."""
         digest = self.claims.signer.seal("text", text.encode("utf-8", "surrogatepass"))[:_CALL_DIGITS]
         if self.claims.first((origin.execution, origin.node, origin.call), digest) != digest:
             origin = origin._replace(call=f"{origin.call}-{digest}")
@@ -141,12 +126,7 @@ class ClaimCheck:
         return origin.call if isinstance(outcome, Stored) else None
 
     def _origin(self, record: ToolInvocation, part: str = "") -> Origin:
-        """Return the owner and the place of a result, from this process's data, never from the model's.
-
-        The node is the tool, so that a user interface knows the place of each of its rows. The call's segment is the
-        call id, so that a retry replaces what the first attempt stored, and the ``part``. Models without call ids get a
-        digest of the tool and its arguments; see also `Claims.apart`.
-        """
+        """Return the owner and the place of a result, from this process's data, never from the model's."""
         owner = current_owner() or record.call.execution or ""
         call_id = record.call.call_id
         digest = self.claims.signer.seal("call", record.name.encode(), (record.args_hash or "").encode())[:_CALL_DIGITS]
@@ -157,10 +137,7 @@ class ClaimCheck:
     async def view(
         self, record: ToolInvocation, content: Content, limit_bytes: int, *, blocks: bool
     ) -> Remedied | None:
-        """Store a result; return the view that replaces it, also if the store fails. None for a result without owner.
-
-        ``blocks`` blocks the thread. Otherwise another thread reads a result that is not stored.
-        """
+        """Store a result; return the view that replaces it, also if the store fails; None for one without owner."""
         outcome = await self.writer.aput(content, self._origin(record), blocks=blocks)
         if isinstance(outcome, Stored):
             size = Size(outcome.size, exact=True)
@@ -189,11 +166,7 @@ class ClaimCheck:
 def view(  # noqa: PLR0913 - the parts of a view
     tool: str, text: str | None, size: Size, ref: str | None, limit_bytes: int, *, names_tool: bool = True
 ) -> Remedied:
-    """Return the beginning of a result and a line about the rest, together at most ``limit_bytes``.
-
-    Where the line alone is longer, it is all there is. Either form of the replacement keeps to the limit. The line has
-    the cursor of the view's end. The first page begins there.
-    """
+    """Return the beginning of a result and a line about the rest, together at most ``limit_bytes`` in either form."""
 
     def rest(end_bytes: int) -> str:
         if ref is None:
@@ -227,10 +200,7 @@ def _stored_bytes(text: str) -> int:
 
 
 def claim_in(shown: object) -> Claim | None:
-    """Return the claim that a view names, in its text or as an object; None for another result.
-
-    The reference is empty where the rest is lost.
-    """
+    """Return the claim that a view names, without reference where the rest is lost; None for another result."""
     known = fields(shown)
     if {"content", "shown_bytes", "size_bytes", "ref"} <= known.keys():
         content, ref, size_bytes = str(known["content"]), known["ref"] or "", int(known["size_bytes"])
@@ -280,10 +250,9 @@ def current() -> ClaimCheck | None:
         return None
     try:
         return ClaimCheck(chosen)
-    except errors.ours(StoreError, ValueError) as error:
-        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{error}")
     except errors.ours(Exception) as error:
-        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{errors.described(error)}")
+        reason = error if isinstance(error, StoreError | ValueError) else errors.described(error)
+        errors.warn_once(semconv.CLAIM_CHECK, f"{_OF_NO_USE}{reason}")
     return None
 
 

@@ -1,8 +1,4 @@
-"""Reading of stored results by their owners.
-
-A reference that is forged, damaged, another owner's or older than the stored value, and a result that has expired or
-never existed: all raise the same NotFoundError with the same message. The metrics distinguish them.
-"""
+"""Reading of stored results by their owners; anybody else gets the same NotFoundError whatever the reason is."""
 
 from __future__ import annotations
 
@@ -73,12 +69,7 @@ class Resolved:
 
 
 class ClaimReader:
-    """Reader of results that waits for the store at most ``timeout`` seconds.
-
-    ``what`` is a reference, as text or object, or a place. ``caller`` is the owner recorded when the result was
-    written, from the server's own data, never from a client's; by default, the execution of the current call. Raises
-    NotFoundError when this caller has no such result, StoreError when the store fails.
-    """
+    """Reader of results for a ``caller``, within ``timeout`` seconds. Raises NotFoundError and StoreError."""
 
     def __init__(self, claims: Claims, *, timeout: float = READ_SECONDS, workers: Workers = _workers) -> None:
         self._claims = claims
@@ -115,9 +106,8 @@ class ClaimReader:
 
     async def adelete(self, what: What, *, caller: Caller = None, blocks: bool = False) -> None:
         """Delete a result."""
-        await self._ask(
-            "delete", lambda: self._claims.store.delete(self._sealed_header(what, caller)[0].key), blocks=blocks
-        )
+        delete = self._claims.store.delete
+        await self._ask("delete", lambda: delete(self._sealed_header(what, caller)[0].key), blocks=blocks)
 
     def _whole(self, what: What, caller: Caller) -> Resolved:
         wanted = self._wanted(what, caller)
@@ -184,11 +174,7 @@ class ClaimReader:
 
 
 class _DeniedError(Exception):
-    """The reason why a caller gets no result, for the metrics only."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__(result)
-        self.result = result
+    """A refusal; its argument is the reason why a caller gets no result, for the metrics only."""
 
 
 @dataclass(frozen=True)
@@ -214,7 +200,7 @@ def _answer(read: Callable[[], _T]) -> tuple[Result, _T | None, Exception | None
     try:
         return "ok", read(), None
     except _DeniedError as denied:
-        return denied.result, None, None
+        return denied.args[0], None, None
     except NotFoundError:
         return "not_found", None, None
     except CorruptError:

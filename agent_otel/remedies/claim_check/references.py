@@ -21,12 +21,10 @@ from agent_otel.settings.kinds import Secret, keys_of
 #: A longer key segment is replaced by its digest. Five segments of this length and the other fields fit a header of 1
 #: KiB.
 LONGEST_SEGMENT = 100
-#: Hexadecimal digits of a result's digest, and of a seal, in a reference.
 DIGEST_DIGITS = 16
 SEAL_DIGITS = 32
 _KEY_ID_DIGITS = 8
 
-#: The beginning of each reference.
 PREFIX = "claim:v2:"
 
 _SEGMENT = r"[A-Za-z0-9_.~%=-]{1,100}"
@@ -42,12 +40,7 @@ class BadReferenceError(ValueError):
 
 
 def segment(text: str) -> str:
-    """Return a text as one segment of a key: percent-encoded, or its digest when that is too long.
-
-    An id above 128 characters is first replaced by the digest that stands for it elsewhere, too. Other different texts
-    have different segments. No segment is empty, ``.`` or ``..``, or contains a ``/``. ``=`` begins a segment that is
-    not percent-encoded text.
-    """
+    """Return a text as one segment of a key: percent-encoded, or ``=`` and its digest when that is too long."""
     text = execution_context.short(text)
     encoded = quote(text, safe="", errors="surrogatepass")
     if len(encoded) > LONGEST_SEGMENT:
@@ -69,20 +62,12 @@ def owner_segment(owner: str | Reserved) -> str:
 
 
 def key(execution: str, node: str, call: str, *, tenant: str = "") -> str:
-    """Return the key of the result of one tool call, in one node (a step, an activity, an agent) of one execution.
-
-    Models restart call ids in each run, some in each turn: ``execution`` has to name the run, and ``node`` has to
-    distinguish its turns. The same three values mean a retry of the same call: the second write replaces the first.
-    """
+    """Return the key of the result of one tool call, in one node of one execution; a retry has the same."""
     return f"tool-result/{segment(tenant)}/{segment(execution)}/{segment(node)}/{segment(call)}"
 
 
 class Reference(NamedTuple):
-    """A reference to a stored result: its key, its bytes, the beginning of its digest, and a seal.
-
-    The digest is keyed, so that it does not confirm a guessed result. The seal binds the other fields, the owner and
-    the tenant; the last two are not in the text. ``str()`` returns the text form.
-    """
+    """A reference to a stored result; the seal binds the other fields, the owner and the tenant."""
 
     key: str
     size: int
@@ -105,12 +90,7 @@ class Reference(NamedTuple):
 
 
 class Signer:
-    """Maker and checker of seals.
-
-    ``secret`` is any text, or several separated by commas: the first makes seals, and all are accepted. Without a
-    secret the key is random: only this process and its forked children can read the results that it stores. ``tenant``
-    is part of every seal: a seal of one tenant is invalid for another.
-    """
+    """Maker and checker of seals: the first secret makes them, all are accepted; a random one without any."""
 
     def __init__(self, secret: str = "", tenant: str = "") -> None:
         keys = keys_of(secret)

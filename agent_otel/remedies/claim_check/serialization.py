@@ -25,15 +25,11 @@ TEXT = "text/plain; charset=utf-8"
 JSON = "application/json"
 BINARY = "application/octet-stream"
 
-#: Characters of a text that are encoded at a time.
 _PIECE: Final = 1024 * 1024
 
 
 class Raw(NamedTuple):
-    """A result as bytes. ``text`` is its text for a model; None for binary data.
-
-    If the value needs more steps than the walk has, this is its beginning, and ``is_whole`` is false.
-    """
+    """A result as bytes, and its text for a model, None for binary data; a beginning where it is not whole."""
 
     data: bytes
     content_type: str
@@ -42,10 +38,7 @@ class Raw(NamedTuple):
 
 
 class Content:
-    """A result to store; the worker thread serialises it.
-
-    ``least_bytes`` is its size, or a lower bound. Values that a policy has ``injected`` are removed before storage.
-    """
+    """A result to store, at least so large; ``injected`` values are removed before."""
 
     __slots__ = ("injected", "least_bytes", "value")
 
@@ -93,11 +86,7 @@ def raw_of(value: object, steps: int = CALLER_STEPS) -> Raw:
 
 
 def size_up_to(value: object, limit_bytes: int) -> Size:
-    """Return the size of a result's text in UTF-8 bytes. Above ``limit_bytes`` reading stops: a lower bound.
-
-    A lower bound that is not above it means that the size is not known: the value needs more steps than the walk has,
-    or it has no size, such as a generator.
-    """
+    """Return a size in UTF-8 bytes; above the limit a lower bound, and one not above it where it is not known."""
     total = 0
     try:
         if _is_binary(value):
@@ -139,7 +128,6 @@ def _are_text_blocks(value: Any) -> bool:
     return has_blocks and len(value) <= _MOST_BLOCKS
 
 
-#: Most blocks of a result that is stored as the text of its blocks.
 _MOST_BLOCKS: Final = 10_000
 
 
@@ -160,7 +148,6 @@ _OPENING: Final = re.compile(r"[\[{]\s*['\"\[{0-9]")
 _DOCUMENT: Final = re.compile(
     r"""\s*[\[{]\s*(?:['"\[{}]|\]\s*$|-?\d[\d.eE+-]*\s*(?:,|\]\s*$)|(?:true|false|null)\b)""", re.MULTILINE
 )
-#: Between the fields of a table's row.
 _DELIMITERS: Final = (",", ";", "\t")
 #: A quoted field of CSV, with its last quotation mark if the text has it.
 _QUOTED: Final = re.compile(r'(?:\A|[,;\t\n])"(?:[^"]+|"")*("?)')
@@ -171,7 +158,6 @@ _MARKUP: Final = re.compile(r"\s*<(?:[?!a-zA-Z_])")
 _TAG: Final = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<(/?)([a-zA-Z_][^\s<>/]*)(?:[\s/][^<>]*?)??(/?)>", re.DOTALL
 )
-#: Elements, one inside of the other, that are distinguished.
 _DEEPEST: Final = 64
 #: The beginning of an item of YAML or of a list.
 _ITEM: Final = re.compile(r"^( *)- ", re.MULTILINE)
@@ -180,13 +166,9 @@ _LATEST: Final = 8
 
 
 def head(text: str, limit_bytes: int) -> str:
-    """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes.
+    """Return the beginning of a text, at most ``limit_bytes`` UTF-8 bytes, up to a boundary in its last seven eighths.
 
-    JSON, XML and HTML end after a whole element, and not inside a row: a row without its last field reads like another
-    row. Lines end after a whole line, rows of CSV after their quoted fields, items of YAML and paragraphs where the
-    next begins, other text between two characters. The boundary is
-    searched in the last seven eighths of the limit. Where a single element takes more than that, the search goes on
-    among the elements inside of it; without any boundary, the text ends at the limit.
+    A row without its last field reads like another row: a document ends after a whole element, also of one inside.
     """
     encoded = text[:limit_bytes].encode("utf-8", "replace")
     if len(encoded) <= limit_bytes and len(text) <= limit_bytes:
@@ -235,10 +217,7 @@ def _block_end(kept: str, last: int) -> int:
 
 
 def _markup_end(kept: str, earliest: int) -> int:
-    """Return the end of the last element of the outermost one that has one from ``earliest`` on; -1 without.
-
-    Tags that a page leaves open end with the element around them.
-    """
+    """Return the end of the last element of the outermost one that has one from ``earliest`` on; -1 without."""
     names: list[str] = []
     ends = [-1] * (_DEEPEST + 1)
     for tag in _TAG.finditer(kept):
@@ -288,10 +267,7 @@ def read_size(record: ToolInvocation) -> Size | None:
 
 
 async def refine(record: ToolInvocation, read: object, most_bytes: int, *, blocks: bool) -> None:
-    """Find the size of a result, as `size_up_to` does: a lower bound that is not above means an unknown size.
-
-    Unless it ``blocks``, another thread does so, and the event loop runs on.
-    """
+    """Find the size of a result up to a limit; unless it ``blocks``, in another thread."""
     size = read_size(record)
     if size is None or size.exact or size.bytes > most_bytes:
         return

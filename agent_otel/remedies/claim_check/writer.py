@@ -1,7 +1,4 @@
-"""Writing of results to the store: a slow or broken store costs the agent its time budget at most.
-
-A write returns within the budget: the result is stored, or the reason why it is not.
-"""
+"""Writing of results to the store: a slow or broken store costs the agent its time budget at most."""
 
 from __future__ import annotations
 
@@ -23,10 +20,7 @@ if TYPE_CHECKING:
 
 
 class Breaker:
-    """Circuit breaker that opens after ``failures`` failures in a row and then allows one attempt per ``seconds``.
-
-    It has no lock, which a fork could leave locked: in the worst case two threads try at the same time.
-    """
+    """Circuit breaker that opens after failures in a row, without a lock, which a fork could leave locked."""
 
     def __init__(self, failures: int = 3, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = failures
@@ -59,7 +53,6 @@ DAY_SECONDS = 86_400.0
 BUDGET_SECONDS = 0.25
 MAX_BYTES = 32 * 1024 * 1024
 
-#: A larger write may exceed the budget on a healthy store.
 _QUICK_BYTES: Final = 1024 * 1024
 #: A large write does not start while this many threads run writes beyond their budgets: small writes need threads, too.
 _MOST_LATE: Final = 4
@@ -88,12 +81,7 @@ Reason = Literal["timeout", "error", "open", "too_large", "no_owner"]
 
 
 class NotStored(NamedTuple):
-    """The reason why a result is not stored.
-
-    ``timeout``: the write did not finish within the budget, or too many others wait. ``error``: the store failed.
-    ``open``: the circuit breaker is open. ``too_large``: the result is above the maximum, or above the store's own.
-    ``no_owner``: it belongs to no execution, so that no caller would be allowed to read it.
-    """
+    """The reason why a result is not stored; ``no_owner``: no caller would be allowed to read it."""
 
     reason: Reason
 
@@ -110,15 +98,7 @@ class _Write:
 
 
 class ClaimWriter:
-    """Writer of results of at most ``max_bytes``, each within ``budget`` seconds, with a TTL of ``ttl`` seconds.
-
-    At most eight threads serialise, hash and write; other writes wait for a thread within their budgets. A write that
-    hangs keeps its thread until the store returns. The value of a write that finishes after its budget stays: no
-    reference names it, but it can be read at its place.
-
-    ``breaker`` opens for all writes, after errors of the store and timeouts of small writes; ``large_breaker`` opens
-    for writes above 1 MiB, after timeouts of such writes.
-    """
+    """Writer of results within ``budget`` seconds each; a write that hangs keeps one of eight threads."""
 
     def __init__(  # noqa: PLR0913 - the knobs of writing
         self,
@@ -142,10 +122,7 @@ class ClaimWriter:
         fork.after_fork(self._late.clear)
 
     def put(self, data: Content | bytes | str, origin: Origin, *, distinct: bool = False) -> Stored | NotStored:
-        """Store a result; it waits for the budget at most and never raises.
-
-        ``distinct`` adds a digest of the result to the origin's node, for origins that several results share.
-        """
+        """Store a result within the budget; never raises. ``distinct`` adds a digest of it to the origin's node."""
         return run_now(self.aput(data, origin, distinct=distinct, blocks=True))
 
     async def aput(

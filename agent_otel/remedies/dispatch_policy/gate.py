@@ -80,11 +80,7 @@ def _function(named: str | Callable[..., Any]) -> Callable[..., Any]:
 
 
 async def _called(call: Callable[[], Any], *, blocks: bool) -> Any:
-    """Call a function of the program, and await its result when it is awaitable.
-
-    It may block, so that it runs in a thread. With ``blocks`` it runs here, and an awaitable in a new event loop. If
-    this thread runs an event loop, in which a sync tool is called, another thread runs the new one.
-    """
+    """Call a function of the program off the event loop, and await its result when it is awaitable."""
     if not blocks:
         value = await asyncio.to_thread(call) if is_in_asyncio() else call()
         return await value if inspect.isawaitable(value) else value
@@ -114,12 +110,7 @@ _HINTS: Final = {
 
 
 class _DeniedError(Exception):
-    """A rule that denies the call, and the argument that it is about."""
-
-    def __init__(self, rule: str, argument: str | None = None) -> None:
-        super().__init__(rule)
-        self.rule = rule
-        self.argument = argument
+    """A denial; its arguments are the rule that denies the call, and the argument that it is about."""
 
 
 class Gate:
@@ -141,10 +132,7 @@ class Gate:
     async def _decide(
         self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool
     ) -> Denial | None:
-        """Return the denial of a call.
-
-        In the mode ``monitor`` a call that the conditions deny runs, with injected arguments.
-        """
+        """Return the denial of a call; with the mode ``monitor`` one that the conditions deny runs."""
         denial = None
         record.is_gated, record.injected = False, None
         try:
@@ -173,8 +161,9 @@ class Gate:
         return denial
 
     def _denial(self, denied: _DeniedError) -> Denial:
-        policy = self._source.policy
-        return Denial(denied.rule, semconv.ENFORCE if policy is None else policy.mode, denied.argument)
+        rule, *argument = denied.args
+        mode = semconv.ENFORCE if self._source.policy is None else self._source.policy.mode
+        return Denial(rule, mode, *argument)
 
     def left(
         self, record: Dispatch, reader: ToolReader, read: object, value: Any, invocation: Invocation

@@ -47,10 +47,7 @@ class UnreadableError(ValueError):
 
 
 class Glob:
-    """A text of a rule, in which ``*`` stands for any characters and all others for themselves.
-
-    The model chooses what it is compared with: a regular expression of some ``*`` takes seconds for a text of 2 kB.
-    """
+    """A text of a rule, in which ``*`` stands for any characters, compared in linear time."""
 
     __slots__ = ("_first", "_last", "_middle")
 
@@ -104,12 +101,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def values_at(value: object, path: tuple[str, ...], depth: int = 0, *, coerces: bool = False) -> Iterator[object]:
-    """Yield the values at a path of names in arguments, those in each member of a list on it.
-
-    Where a name is missing, nothing is in its place; that is a value of its own, which is not allowed and not
-    forbidden. With ``coerces`` a text on the path is also read as JSON, as frameworks do, and an object that cannot be
-    read is a value.
-    """
+    """Yield the values at a path of names in arguments; ``coerces`` reads texts on it as JSON, as frameworks do."""
     if depth > _DEEPEST:
         raise UnreadableError("too many levels")
     if not path:
@@ -213,7 +205,6 @@ def _number(written: Any, kind: Callable[[Any], Any] = Decimal) -> Any:
         return None
 
 
-#: The places from which an injected value comes.
 SOURCES: Final = ("env", "context", "call")
 _MOST_FOUND: Final = 1_000
 _POLICY_KEYS: Final = ("mode", "rules")

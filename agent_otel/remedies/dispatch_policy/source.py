@@ -26,7 +26,6 @@ from agent_otel.remedies.dispatch_policy.rules import PolicyError, read_policy
 if TYPE_CHECKING:
     from agent_otel.remedies.dispatch_policy.rules import ToolPolicy
 
-#: The value of the setting with which the program gives the policy.
 CODE: Final = "code"
 _RECHECK_SECONDS: Final = 5.0
 #: An edited file is read when it has not changed for this long: half of a policy may allow more than the whole.
@@ -114,10 +113,7 @@ def _is_settled(found: os.stat_result) -> bool:
 
 
 def _contents(place: str) -> tuple[bytes, os.stat_result]:
-    """Return the bytes of a file and what describes these: in its place another one may stand by now.
-
-    Without blocking, because a pipe that no program writes to would hold the call for ever.
-    """
+    """Return the bytes of a file and what describes these, without blocking; raise PolicyError for an unsafe one."""
     descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         found = os.fstat(descriptor)

@@ -1,7 +1,6 @@
 """Argument compaction: in a view of a history, completed calls no longer carry their large arguments.
 
-A model writes the arguments of a call. They are input for the first time in the request that carries the call's result.
-So they are compacted in that request already, and a provider's prompt cache never holds them.
+They are compacted in the first request that carries them, so that a provider's prompt cache never holds them.
 """
 
 from __future__ import annotations
@@ -48,11 +47,7 @@ class Marked(NamedTuple):
 
 
 def marked(arguments: Any, above_bytes: int) -> Marked | None:
-    """Return arguments of the same keys whose values have at most ``above_bytes``; None when nothing changes.
-
-    ``arguments`` is a mapping, or the JSON text of one. A text above the limit becomes a mark. In a list or mapping
-    above the limit, texts become marks; if it is still above, it becomes a mark itself.
-    """
+    """Return arguments, or their JSON text, with marks for values above the limit; None when nothing changes."""
     if type(arguments) is str:
         return _marked_text(arguments, above_bytes) if text_bytes(arguments) > above_bytes else None
     if not issubclass(type(arguments), dict):
@@ -163,11 +158,7 @@ _TAGGED: Final = re.compile(r"(?:[\"']?>|</\w{1,20}>\s{0,9}<\w{1,20}>)\n?(?:<!\[
 
 
 class LargeArguments:
-    """Hashes of the large arguments of completed calls, by their names. Texts are not kept.
-
-    A text is searched for the names. The text after a name is decoded and compared by its hash. This finds a copy in
-    JSON, in a Python literal, in either inside XML or another JSON text, and between XML tags.
-    """
+    """Hashes of the large arguments of completed calls, and the search for their copies behind their names."""
 
     def __init__(self, above_bytes: int) -> None:
         self._above = above_bytes
@@ -332,7 +323,6 @@ class Copies(NamedTuple):
 
     #: Values under the name of arguments, with the ids beside or around them.
     whole: list[tuple[Path, set[str], Any]]
-    #: Texts above the limit.
     texts: list[tuple[Path, str]]
 
 
@@ -461,10 +451,7 @@ def _check(name: str, value: int, least: int) -> None:
 def _marked_copies(
     history: History, call: Call, whole: list[tuple[Path, set[str], Any]], above_bytes: int
 ) -> Iterator[tuple[Path, Any]]:
-    """Yield the places of copies of a call's arguments, with the same marks.
-
-    A copy names the call's id, or has equal arguments and no id of another call: providers add ids of their own.
-    """
+    """Yield the places of copies of a call's arguments, by its id or as equal ones without another's id."""
     asked, together = call.asked, history.seen[call.at].asked
     paths = [one.path for one in together]
     others = {one.id for one in together if one is not asked and one.id is not None}

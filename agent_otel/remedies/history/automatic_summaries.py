@@ -1,8 +1,4 @@
-"""Automatic summarising: a request with too many tokens goes out with a summary in the place of its old messages.
-
-The program's history is not changed. A summary is made once; later requests that begin with the same messages get the
-same one, so that their beginning stays the same for the provider's cache.
-"""
+"""Automatic summarising: a long request goes out with a summary, made once, in the place of its old messages."""
 
 from __future__ import annotations
 
@@ -17,7 +13,6 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
@@ -31,7 +26,7 @@ from agent_otel.remedies.claim_check.envelope import Origin, current_owner
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Breaker
 from agent_otel.remedies.history import summarizer, summary_plan, turns
-from agent_otel.remedies.history.summarizer import Account, Asking
+from agent_otel.remedies.history.summarizer import Account, asking
 from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity, is_mark, weigh
 from agent_otel.remedies.history.trimmed_line import replaced, text_of, weight
 from agent_otel.remedies.history.trimming import is_placeholder
@@ -44,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 
     from agent_otel.core.remedy_hooks import Response
-    from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
     from agent_otel.messages.base import Format
     from agent_otel.remedies.history.summary_plan import Plan, Weight
     from agent_otel.remedies.history.turns import History
@@ -54,7 +48,6 @@ if TYPE_CHECKING:
 
 _MOST_CHARACTERS: Final = 32 * 1024 * 1024
 _MOST_SUMMARIES: Final = 4096
-#: Seconds without a further attempt after a failure.
 _PAUSE_SECONDS: Final = 60.0
 #: A summary is worth its request when it removes a tenth of the tokens that are allowed.
 _LEAST_GAIN: Final = 10
@@ -98,8 +91,7 @@ class Summaries:
         key = FORMATS[form].messages
         if not is_list(body.get(key)) or not body[key]:
             return None
-        visit = _Visit(self, exchange, invocation, found, request)
-        visit.usage = reader.usage
+        visit = _Visit(self, reader, invocation, found, request)
         return visit if visit.is_long() and visit.reuses() and self.breaker.allows() else None
 
 
@@ -139,31 +131,27 @@ class _Visit:
     def __init__(
         self,
         summaries: Summaries,
-        exchange: Exchange,
+        reader: ModelReader,
         invocation: Invocation,
         body: tuple[str, dict[str, Any]],
         request: ModelRequest,
     ) -> None:
         self._summaries = summaries
-        self._exchange = exchange
+        self._exchange: Any = reader.exchange
+        self._usage = reader.usage
         self._invocation = invocation
         self._form, self._body = body
         self._key = key = FORMATS[self._form].messages
         self._fixed = weigh({name: value for name, value in self._body.items() if name != key}).tokens
         #: The messages of the program, and the same with an earlier summary.
         self._own = self._now = _Request(self._body[key])
-        #: Tokens of the tool that is offered in a request with a summary.
         self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
         #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
         self._replaced = self._replacing = 0
-        #: The place behind these.
         self._made_end = 0
         self._removed_bytes = 0
         self._plan: Plan | None = None
         self._model = summaries.model or execution_context.text_or_none(request.model)
-        #: The adapter's reader of the tokens of a response.
-        self.usage: Callable[[Any], Usage | None] | None = None
-        #: Tokens by the provider's usage ÷ estimated tokens.
         self._scale = _scale(request.parts, self._tokens())
         self._own.rescale(self._scale)
         self._fixed, self._tool_tokens = round(self._fixed * self._scale), round(self._tool_tokens * self._scale)
@@ -191,22 +179,16 @@ class _Visit:
             return False
         return True
 
-    def run(self, send: Callable[[Invocation], Response]) -> None:
-        """Make the summary with a sync function that sends a request."""
-        run_now(self._make(send, blocks=True))
-
-    async def arun(self, send: Callable[[Invocation], Awaitable[Response]]) -> None:
-        """Make the summary with an async function that sends a request."""
-        await self._make(send, blocks=False)
-
-    async def _make(self, send: Callable[[Invocation], Response | Awaitable[Response]], *, blocks: bool) -> None:
+    async def make(self, send: Callable[[Invocation], Awaitable[Response]], *, blocks: bool) -> None:
+        """Make the summary with a function that sends a request of the remedy; nothing is raised."""
         plan, now = self._plan, self._now
         if plan is None:
             return
         with errors.reported("remedies.summarize"):
             try:
-                account = Account(self._model, model_tokens.totals_of(self._owner), self.usage)
-                ask = Asking(self._form, self._asked, account, self._summaries.seconds).asks(send, blocks=blocks)
+                account = Account(self._model, model_tokens.totals_of(self._owner), self._usage)
+                seconds = self._summaries.seconds
+                ask = asking(self._form, self._asked, account, seconds, send, blocks=blocks)
                 texts = summarizer.transcript(now.history, plan.first, plan.end)
                 text = await summarizer.summary(ask, texts, plan.summary_tokens, self._summaries.chunk_tokens)
             except errors.ours(Exception) as error:  # of the model, its client, or the program's function
@@ -225,12 +207,10 @@ class _Visit:
 
     def _asked(self, text: str) -> Invocation:
         """Return the request that asks the agent's own model for a summary."""
-        most = self._plan.summary_tokens if self._plan is not None else 0
-        prompt = FORMATS[self._form].asking(self._body, summarizer.instructions(most), summarizer.TASK + text)
-        apart = self._exchange.apart
-        if apart is None:
-            raise TypeError("the request cannot be sent apart")
-        return apart(self._invocation, prompt, self._summaries.model)
+        instructions = summarizer.instructions(0 if self._plan is None else self._plan.summary_tokens)
+        prompt = FORMATS[self._form].asking(self._body, instructions, summarizer.TASK + text)
+        asked: Invocation = self._exchange.apart(self._invocation, prompt, self._summaries.model)
+        return asked
 
     async def _store(self, replaced: dict[tuple[int, int], Original], *, blocks: bool) -> bool:
         """Store the originals, which get the ids that they have there; return True when all are stored."""
@@ -295,11 +275,7 @@ class _Visit:
 
 
 def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
-    """Return the factor from estimated tokens to those that the provider's usage lets expect.
-
-    The bytes of a token are those of the execution's last request; a short one shows little but the provider's
-    overhead. The program's own function for tokens is exact already.
-    """
+    """Return the factor from estimated tokens to those that the provider's usage lets expect."""
     execution_id = current_owner() or model_request.around().execution
     last = None if limits.has_counter() else model_tokens.last_request(execution_id)
     if last is None or last.bytes < _LEAST_BYTES or not estimated_tokens:
@@ -329,9 +305,7 @@ class Kept(NamedTuple):
 class KeptSummaries:
     """A bounded cache of summaries."""
 
-    def __init__(self, most_characters: int = _MOST_CHARACTERS, most: int = _MOST_SUMMARIES) -> None:
-        self._most_characters = most_characters
-        self._most = most
+    def __init__(self) -> None:
         self._kept: OrderedDict[int, Kept] = OrderedDict()
         self._characters = 0
         self._reset()
@@ -346,10 +320,7 @@ class KeptSummaries:
         return not self._kept
 
     def find(self, group: tuple[str, str], weights: Sequence[Weight]) -> Kept | None:
-        """Return the summary of the most messages; ``weights`` are those of the messages behind the system's.
-
-        ``group`` is a format and an owner, whose summaries no other gets.
-        """
+        """Return the summary of the most messages in a group: a format and an owner."""
         found: Kept | None = None
         with self._lock:
             for key in _prefixes(group, weights):
@@ -366,7 +337,7 @@ class KeptSummaries:
             before = self._kept.pop(key, None)
             self._characters += kept.characters - (before.characters if before is not None else 0)
             self._kept[key] = kept
-            while self._characters > self._most_characters or len(self._kept) > self._most:
+            while self._characters > _MOST_CHARACTERS or len(self._kept) > _MOST_SUMMARIES:
                 self._characters -= self._kept.popitem(last=False)[1].characters
 
 
@@ -382,8 +353,6 @@ def _prefixes(group: tuple[str, str], weights: Sequence[Weight]) -> list[int]:
 _TOOLS: Final = ("tools", "toolConfig", "functions")
 _LINE: Final = re.compile(re.escape(MARK) + r"[^'\n]*'[^\n]*")
 _VIEW_CONTINUED: Final = "I go on from this summary."
-
-# Messages with a summary in the place of the old ones, made by a plan.
 
 
 class Original(NamedTuple):
@@ -436,11 +405,7 @@ def rendered(  # noqa: PLR0913 - a summary and its form
     in_call: bool,
     names_tool: bool,
 ) -> list[Any]:
-    """Return the messages from ``first`` to ``end`` with the summary, and calls whose results are marks.
-
-    ``in_call`` is false for a request without tools, which cannot have a call: there the summary is a message of the
-    model. ``names_tool`` is true when the originals can be read with a tool.
-    """
+    """Return the messages with the summary, in a call or the model's message, and calls whose results are marks."""
     lines = _lines(history, plan, kept)
     most = max(plan.summary_tokens // 2, 1)
     while lines and tokens("\n".join(lines)) > most:

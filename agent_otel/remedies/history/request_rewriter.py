@@ -1,7 +1,4 @@
-"""Rewriting of model requests: each gets the views of its history, the last one of a run no tools.
-
-The stored history is not changed.
-"""
+"""Rewriting of model requests: each gets the views of its history, the last one of a run no tools."""
 
 from __future__ import annotations
 
@@ -89,12 +86,7 @@ class Requests:
         return NOTE if self._maxima and is_due(answers, self._maxima) else None
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
-        """Replace the history in a request by its view; a request without old or large messages stays unchanged.
-
-        When a call of the run was above a limit, the request becomes the run's last one; calls that only the messages
-        show are counted here. Messages that follow earlier
-        ones which the provider has (``kept``) have no view: their turns cannot be counted.
-        """
+        """Replace the history in a request by its view; behind a call above a limit, ask for the answer."""
         if reader.rewrite is None:
             return
         is_last = False
@@ -127,9 +119,8 @@ class Requests:
             reader.answer_only(invocation, NOTE)
 
 
-# Ids of a framework's messages for the messages of a provider's format, which has none. OpenAI's chat has one message
-# for each. Anthropic, Gemini and Bedrock have the system prompt apart and the results of one turn in one message, and
-# Anthropic and Bedrock have the user's text in the same message.
+# OpenAI's chat has one message for each of a framework's. Anthropic, Gemini and Bedrock have the system prompt apart
+# and a turn's results in one message; Anthropic and Bedrock have the user's text in the same.
 
 
 def aligned(announced: Announced, count: int) -> Sequence[str | None]:
@@ -152,11 +143,7 @@ NOTE: Final = (
     "any tool: no further call will be run."
 )
 
-# The end of a run that has reached a limit: the request after a call that was not run asks for the answer. The
-# history alone decides, so that the same history gets the same request in every process: since the user's last
-# message it holds the answer to a call above a limit. The user's next message ends it.
-
-"""The text in the system message."""
+"""The text in the system message behind a call above a limit; the history alone decides, up to the user's next."""
 
 #: Agents without tool calls write this before the results of a turn, each of which begins a line.
 _OBSERVED: Final = "Observation:"
@@ -166,10 +153,7 @@ _DEEPEST: Final = 4
 
 
 def is_due(messages: Sequence[Any], maxima: Mapping[str, int]) -> bool:
-    """Return True when a call since the user's last message was above one of the limits, by name and maximum.
-
-    Behind the result that CrewAI has written into the model's message, it asks for the next step as the user.
-    """
+    """Return True when a call since the user's last message was above one of the limits, by name and maximum."""
     is_asked = False
     for message in reversed(messages):
         seen = transcript(message)
@@ -221,11 +205,9 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
                 yield from _answers(inner, depth - 1)
 
 
-# Calls that no adapter records, counted by the limits when a model request delivers their results. A framework
-# answers the call of a tool that it does not have, and a loop of the program's own calls its handlers itself. The
-# requests hold these calls all the same. Behind one that is above a limit, the request is the run's last. In the run
-# of a framework a call counts when no request of the process has offered its tool: what the framework handles itself,
-# such as a handoff, is offered. The calls of the program's own loop all count, unless an adapter has recorded them.
+# Calls that no adapter records are counted when a model request delivers their results. In the run of a framework a
+# call counts when no request of the process has offered its tool: what the framework handles itself is offered. The
+# calls of the program's own loop all count, unless an adapter has recorded them.
 
 
 class _Place(NamedTuple):
@@ -238,10 +220,7 @@ class _Place(NamedTuple):
 
 
 def count_shown(out: Telemetry, counting: Limits, request: ModelRequest, messages: Sequence[Any]) -> bool:
-    """Count the calls of the last turn that only the messages show, each once.
-
-    Return True when one since the user's last message was above a limit.
-    """
+    """Count the last turn's calls that only messages show; return True when one was above a limit."""
     offered, since = _offered(request), _since_user(messages)
     if since is None or not (offered or request.continued):
         return False
@@ -331,9 +310,6 @@ def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Re
     return None
 
 
-# All views of a history in one pass, for requests to models; settings enable them.
-
-
 @dataclass(frozen=True, slots=True)
 class Views:
     """The enabled views, with the options of `history.trim` and `arguments.compact`."""
@@ -344,8 +320,6 @@ class Views:
     keep_turns: int = KEEP_TURNS
     step_turns: int = STEP_TURNS
     form: LineForm = DEFAULT_FORM
-    above_bytes: int = ABOVE_BYTES
-    failure_bytes: int = FAILURE_BYTES
 
     def of(
         self,
@@ -355,12 +329,7 @@ class Views:
         cached: bool = True,
         ids: Sequence[str | None] = (),
     ) -> View:
-        """Return the view of a history: the same as one view after the other, in about the time of one.
-
-        With ``known``, the arguments of completed calls that other requests carried are also compacted in the texts of
-        a request without calls. When the provider does not cache the messages (``cached``), the cut moves one turn at a
-        time. ``ids`` are those of the messages where their format has none. Raises the errors of the single functions.
-        """
+        """Return the view of a history; ``cached`` is whether the provider caches it, ``ids`` are the messages'."""
         history, removed = turns.read(messages, ids), {}
         places = doubled(history) if self.deduplicate else set()
         if places:
@@ -368,10 +337,10 @@ class Views:
             history = history.without(places)
         cut, changes = history.cut(self.keep_turns, self.step_turns if cached else 1), Changes()
         if self.compact:
-            compacting(history, cut, changes, self.above_bytes, known)
+            compacting(history, cut, changes, ABOVE_BYTES, known)
             if known is not None:
-                compacting_prompt(history, changes, known, self.above_bytes)
-            bounding(history, cut if self.trim else 0, changes, self.failure_bytes)
+                compacting_prompt(history, changes, known, ABOVE_BYTES)
+            bounding(history, cut if self.trim else 0, changes, FAILURE_BYTES)
         if self.trim:
             trimming(history, cut, changes, self.form)
         made, less = changes.apply(history.messages)

@@ -1,7 +1,4 @@
-"""Summaries by a model: the agent's own client and model, or the program's function, each within a time limit.
-
-The transcript goes to it in chunks, and its answers are merged until they fit.
-"""
+"""Summaries by a model: the agent's own client and model, or the program's function, each within a time limit."""
 
 from __future__ import annotations
 
@@ -66,7 +63,6 @@ INSTRUCTIONS: Final = (
 )
 TASK: Final = "Summarise this transcript:\n"
 _MOST_ROUNDS: Final = 5
-#: Words per token of English text.
 _WORDS: Final = 0.75
 _LONG: Final = 256
 #: Characters of data without a space, such as an image or a signature.
@@ -91,48 +87,45 @@ def use_summarizer(summarize: Summarizer | None) -> None:
     _given = summarize
 
 
-class Asking:
-    """A way to ask for the summary of a text, within the time that is left."""
+def asking(  # noqa: PLR0913 - a request and its sender
+    form: str,
+    request: Callable[[str], Invocation],
+    account: Account,
+    seconds: float,
+    send: Callable[[Invocation], Awaitable[Response]],
+    *,
+    blocks: bool,
+) -> Callable[[str], Awaitable[str]]:
+    """Return the function that asks for a summary in time; ``blocks`` blocks the thread, and nothing in it suspends."""
+    until = time.monotonic() + seconds
 
-    def __init__(self, form: str, request: Callable[[str], Invocation], account: Account, seconds: float) -> None:
-        self._form = form
-        self._request = request
-        self._account = account
-        self._until = time.monotonic() + seconds
+    def left() -> float:
+        return max(until - time.monotonic(), 0.0)
 
-    def asks(
-        self, send: Callable[[Invocation], Response | Awaitable[Response]], *, blocks: bool
-    ) -> Callable[[str], Awaitable[str]]:
-        """Return the function that asks for a summary; ``blocks`` blocks the thread, and nothing in it suspends."""
-
-        async def ask(text: str) -> str:
-            own = _given
-            if own is None:
-
-                async def request() -> Response:
-                    left = self._left()
-                    return await self._account.send(text, lambda: send(self._request(text)), left, blocks=blocks)
-
-                if not blocks:
-                    return self._answer(await _within(request(), self._left()))
-                return self._answer(await _now(_workers.submit(_muted(lambda: run_now(request()))), self._left()))
-            if blocks:
-                return await _now(_workers.submit(_muted(lambda: _called(own, text))), self._left())
-            if inspect.iscoroutinefunction(own):
-                return _text(await _within(own(text), self._left()))
-            if not is_in_asyncio():
-                return _called(own, text)
-            return await _within(asyncio.wrap_future(_workers.submit(_muted(lambda: _called(own, text)))), self._left())
-
-        return ask
-
-    def _left(self) -> float:
-        return max(self._until - time.monotonic(), 0.0)
-
-    def _answer(self, response: Response) -> str:
+    def answer(response: Response) -> str:
         whole, items = response
-        plain: Mapping[str, Any] = FORMATS[self._form].folded(items) if items is not None else fields(whole)
-        return FORMATS[self._form].answer(plain)
+        plain: Mapping[str, Any] = FORMATS[form].folded(items) if items is not None else fields(whole)
+        return FORMATS[form].answer(plain)
+
+    async def ask(text: str) -> str:
+        own = _given
+        if own is None:
+
+            async def sent() -> Response:
+                return await account.send(text, lambda: send(request(text)), left(), blocks=blocks)
+
+            if not blocks:
+                return answer(await _within(sent(), left()))
+            return answer(await _now(_workers.submit(_muted(lambda: run_now(sent()))), left()))
+        if blocks:
+            return await _now(_workers.submit(_muted(lambda: _called(own, text))), left())
+        if inspect.iscoroutinefunction(own):
+            return _text(await _within(own(text), left()))
+        if not is_in_asyncio():
+            return _called(own, text)
+        return await _within(asyncio.wrap_future(_workers.submit(_muted(lambda: _called(own, text)))), left())
+
+    return ask
 
 
 def _muted(call: Callable[[], _T]) -> Callable[[], _T]:
@@ -154,10 +147,7 @@ async def _now(job: Future[_T], seconds: float) -> _T:
 
 
 async def _within(awaitable: Awaitable[_T], seconds: float) -> _T:
-    """Wait for a result of the event loop; other loops than asyncio's have no time limit here.
-
-    A task that goes on although it is cancelled is left alone: nothing waits for it any longer.
-    """
+    """Wait for a result of the event loop, with a time limit in asyncio; a task that ignores it is left alone."""
     token = switches.muted.set(True)
     try:
         if not is_in_asyncio():
@@ -205,10 +195,7 @@ class NoSummaryError(Exception):
 async def summary(
     ask: Callable[[str], Awaitable[str]], texts: Sequence[str], most_tokens: int, chunk_tokens: int
 ) -> str:
-    """Return the summary of texts: of each chunk, then of the summaries together until they fit.
-
-    After five rounds a summary that is still too long is cut. Raises NoSummaryError.
-    """
+    """Return the summary of texts in at most five rounds, then cut. Raises NoSummaryError."""
     source = pieces(texts, chunk_tokens)
     made, after = "", 0
     before = sum(map(tokens, source))
@@ -233,10 +220,7 @@ def instructions(most_tokens: int) -> str:
 
 
 def transcript(history: History, first: int, end: int) -> list[str]:
-    """Return the texts of a range of messages; calls and their results stay together.
-
-    Of an earlier summary its text is left, and of calls that it covers nothing.
-    """
+    """Return the texts of a range of messages, each call with its results; of an earlier summary only its text."""
     messages = compact(history.messages)
     texts = []
     for start, stop in units(history, first, end):
@@ -264,29 +248,23 @@ def _plain(value: Any) -> Any:
     return {name: _plain(each) for name, each in fields(value).items() if each is not None}
 
 
-# The tokens of a request for a summary: they count in the limit of the execution, and in the budget of a minute.
-# Where model requests wait, a request for a summary waits like them, as long as its caller does.
-
-
 class Account(NamedTuple):
-    """Whose tokens the requests for a summary are: the model's, and those of the totals of an execution.
-
-    ``usage`` reads the tokens of a response, or of an item of its stream.
-    """
+    """Whose tokens the requests for a summary are; ``usage`` reads those of a response or an item of its stream."""
 
     model: str | None
     totals: Totals | None
     usage: Callable[[Any], Usage | None] | None
 
     async def send(
-        self, text: str, send: Callable[[], Response | Awaitable[Response]], seconds: float, *, blocks: bool
+        self, text: str, send: Callable[[], Awaitable[Response]], seconds: float, *, blocks: bool
     ) -> Response:
         """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
         with self._counted(text) as waiting:
             if waiting is not None:
-                await waiting.over(seconds, blocks=blocks)
-            sent = send()
-            response: Response = await sent if inspect.isawaitable(sent) else sent
+                if waiting.left() > seconds:
+                    raise TimeoutError("no tokens in time")
+                await waiting.over(blocks=blocks)
+            response = await send()
             used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
             if waiting is not None:
                 waiting.reservation.used(used)

@@ -1,7 +1,6 @@
 """Plan of a summary: the messages that stay, those whose results become marks, and those that the summary replaces.
 
-The plan fills the target from the newest message backwards. What fits stays as it is. Before that, calls stay and their
-results become marks. Before those, the summary alone is left, with a mark for each call.
+The plan fills the target from the newest message backwards, first with whole messages, then with calls and marks.
 """
 
 from __future__ import annotations
@@ -103,11 +102,7 @@ def request_tokens(weights: Sequence[Weight], messages: Sequence[Any]) -> list[i
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The places in a history where its parts begin, and the tokens that a summary may have.
-
-    Messages before ``first`` stay. Those before ``fold`` are left to the summary, except the user's last message where
-    that is ``asked``. The results before ``end`` become marks, and the messages behind it stay.
-    """
+    """The places where the parts of a history begin: kept, folded into the summary, marked; and the tokens."""
 
     first: int
     fold: int
@@ -120,11 +115,7 @@ class Plan:
 def plan(
     history: History, sizes: Sequence[int], fixed_tokens: int, target_tokens: int, made_end: int = 0
 ) -> Plan | None:
-    """Return the plan that meets a target, or comes nearest; None for a history without anything to summarise.
-
-    ``sizes`` are the tokens of the messages, ``fixed_tokens`` those of the rest of the request. An earlier summary and
-    the marks with it end at ``made_end``, behind which the program's own messages stand.
-    """
+    """Return the plan that meets a target, or comes nearest; None for a history without anything to summarise."""
     count, first = len(sizes), opening(history)
     parts = list(units(history, first, count))
     if not parts:
@@ -133,9 +124,7 @@ def plan(
     room = max(target_tokens - opened_tokens, target_tokens // _SUMMARY_SHARE, _LEAST_ROOM)
     summary_tokens = max(room // _SUMMARY_SHARE, _LEAST_SUMMARY)
     last_user = max((at for at in range(first, count) if _is_user(history, at)), default=None)
-    left = room - summary_tokens
-    if last_user is not None:
-        left -= sizes[last_user]
+    left = room - summary_tokens - (0 if last_user is None else sizes[last_user])
     # A new summary replaces the last earlier one.
     floor = max((stop for start, stop in parts if earlier_summary(history, start, stop) is not None), default=0)
     end, left = _kept(history, parts, sizes, left, last_user, max(floor, made_end))
@@ -163,11 +152,7 @@ def plan(
 def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
     history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None, floor: int
 ) -> tuple[int, int]:
-    """Return where the messages begin that stay as they are, and the tokens that are left.
-
-    The newest part may take all that is left, others take no more than two thirds: marks need room as well. Calls
-    of the last turn stay until the model has answered after their results.
-    """
+    """Return where the messages begin that stay as they are, and the tokens that are left."""
     last = [call for call in history.calls if call.turn == history.turns - 1]
     of_model = (
         at
@@ -202,10 +187,7 @@ def earlier_summary(history: History, start: int, stop: int) -> str | None:
 
 
 def opening(history: History) -> int:
-    """Return the number of opening messages, which providers want first: systems', and users' without results.
-
-    A provider's compaction is one, with all before it: it stands for earlier messages, and only the provider reads it.
-    """
+    """Return the number of opening messages, up to the first of the model or a provider's last compaction."""
     count, messages = len(history.seen), history.messages
     first = next((at for at in range(count) if not (_is_system(messages[at]) or _is_user(history, at))), count)
     compacted = (at + 1 for at in range(first, count) if fields(messages[at]).get("type") == semconv.COMPACTION)
@@ -228,10 +210,7 @@ def _is_user(history: History, at: int) -> bool:
 
 
 def units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield ranges of messages that must stay together: a call, its result, and what is between them or before it.
-
-    Reasoning belongs to the item behind it, and the output of a provider's own kind of call to that call.
-    """
+    """Yield ranges of messages that must stay together: a call, its result, and what is between or before."""
     last = {at: at for at in range(first, end)}
     for call in history.calls:
         if call.at in last and call.answer is not None:

@@ -308,10 +308,7 @@ def replaced(content: Any, line: str) -> Any:
     if not is_list(content):
         known = fields(content)
         return {next(iter(known)) if len(known) == 1 else "result": line}
-    if len(content) == 1:
-        blocks = [_with_text(content[0], line)]
-        return blocks if type(content) is list else tuple(blocks)
-    texts = [place for place, block in enumerate(content) if _block(block) is not None]
+    texts = [place for place, block in enumerate(content) if len(content) == 1 or _block(block) is not None]
     # A block's ``cache_control`` sets the end of a provider's cache, so that a block with it has to remain.
     kept = next((place for place in texts if "cache_control" in fields(content[place])), texts[0])
     blocks = [
@@ -335,11 +332,7 @@ def text_of(content: Any) -> str | None:
     if type(content) is str:
         return content
     if is_list(content):
-        for block in content:
-            text = text_of(block)
-            if text is not None:
-                return text
-        return None
+        return next((text for text in map(text_of, content) if text is not None), None)
     only = _only(content)
     text = block_text(content) if only is None else only
     value = _value(content) if text is None else text
@@ -355,11 +348,7 @@ def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what 
 
 
 def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - what the message says of itself
-    """Return ``error`` or ``success`` for a result by its flag and its beginning, or None when neither shows it.
-
-    Frameworks set a flag for success when a tool has not raised. It does not hide an HTTP status of 4xx or 5xx, and
-    with a word of an error beside it the status is unknown.
-    """
+    """Return ``error`` or ``success`` for a result by its flag and its beginning, None when neither shows it."""
     if said:
         return "error"
     plain = head.lower()
@@ -375,11 +364,7 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
 
 
 def line(content: Any, weight: Weight, tool: str | None, *, said: bool | None, form: LineForm = DEFAULT_FORM) -> str:
-    """Return the line for a result: its size, its tool, its status, its beginning and its references.
-
-    References come after the beginning. One that does not fit is left out as a whole; claim checks always stay, because
-    only they resolve to the result.
-    """
+    """Return the line for a result; a reference that does not fit is left out, except for a claim check."""
     head, characters = text_of(content), form.characters
     if head is None:  # the first structured block, or the content itself
         values = map(_value, content) if is_list(content) else ()
@@ -418,18 +403,9 @@ _MOST_TEXTS: Final = 4096
 
 _found: dict[tuple[int, int, re.Pattern[str] | None, int], tuple[str, ...]] = {}
 
-# References in a result to data that is stored elsewhere: claim checks, ids, URLs and paths.
-
 
 def references(content: Any, pattern: re.Pattern[str] | None = None, places: int = MOST_PLACES) -> list[str]:
-    """Return the references to data stored elsewhere, in their order, without duplicates.
-
-    These are claim checks (``claim:v2:…``, ``claim://…``), the values of keys such as ``ref``, ``ref_id``,
-    ``resultRef``, ``artifact_id`` and ``full_payload_id``, ids such as ``REF-1234`` and ``ref no. 8842``, also in
-    lists, tables and markup, and the first ``places`` URLs and paths; of each form of an id, twice as many.
-    The matches of ``pattern`` come with them. A text is searched as a whole. One inside other content is searched once
-    in a process; the line of a text is remembered, so that its references need not be.
-    """
+    """Return the references to data stored elsewhere, in their order, without duplicates; claims hide their paths."""
     is_text = type(content) is str
     hits = in_text(content, pattern, places) if is_text else _references(content, pattern, places)
     found = list(dict.fromkeys(hits))

@@ -1,7 +1,4 @@
-"""Views of a history for a request: old results as one line each, and no duplicate messages.
-
-The stored history is not changed.
-"""
+"""Views of a history for a request: old results as one line each, and no duplicate messages."""
 
 from __future__ import annotations
 
@@ -13,15 +10,7 @@ from agent_otel._internal.errors import ours
 from agent_otel.measure.size import text_bytes
 from agent_otel.messages.fields import fields
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.trimmed_line import (
-    HEAD_CHARACTERS,
-    LineForm,
-    is_line,
-    line,
-    replaced,
-    text_of,
-    weight,
-)
+from agent_otel.remedies.history.trimmed_line import HEAD_CHARACTERS, LineForm, is_line, line, replaced, text_of, weight
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
 from agent_otel.semconv import CONTEXT_SUMMARIZE, TRIM
 
@@ -32,7 +21,6 @@ if TYPE_CHECKING:
 
 
 DEDUPLICATE: Final = "deduplicate"
-#: Characters of a provider's ids at least.
 _UNIQUE: Final = 16
 
 
@@ -138,11 +126,7 @@ def _doubled(history: History) -> set[int]:
 
 
 def _repeated(history: History) -> set[int]:
-    """Return the places of messages that repeat earlier ones around calls with the same ids and equal results.
-
-    Some frameworks number the calls of each turn anew. Their ids prove something only where several calls in a row are
-    repeated.
-    """
+    """Return the places of messages that repeat earlier ones around calls with the same ids and equal results."""
     found: set[int] = set()
     first: dict[tuple[str | None, ...], int] = {}
     messages, end, said, renumbered = history.messages, _end(history), dict[str | None, Any](), set[str | None]()
@@ -204,12 +188,7 @@ _MODEL: Final = ("assistant", "ai", "model")
 
 
 def _copied(history: History) -> set[int]:
-    """Return the places of texts without ids that repeat the beginning of the conversation.
-
-    A restored checkpoint has put such a copy behind the conversation. It counts only from the user's first message on,
-    and with answers that a model would not give twice in the same words: a user who repeats a question, or a whole
-    exchange of short words, is no restored checkpoint. The user's last messages are never among them.
-    """
+    """Return the places of texts without ids that repeat the beginning of the conversation."""
     end, found = _end(history), set[int]()
     begin = next((place for place in range(end) if history.seen[place].by_user), end)
     place = begin + 1
@@ -248,8 +227,6 @@ _MOST_LINES: Final = 4096
 
 _lines: dict[Hashable, Trimmed | None] = {}
 
-# The line of each old result, made once in a process: every request of a run holds the same results again.
-
 
 class Trimmed(NamedTuple):
     """The line in the place of a result, and the UTF-8 bytes that it removes."""
@@ -262,10 +239,7 @@ _NOT_MADE: Final = Trimmed("", 0)
 
 
 def trimmed(result: Result, form: LineForm) -> Trimmed | None:
-    """Return the line of a result; None for one that stays unchanged.
-
-    The line of a text is remembered by the text's hash, which Python keeps with a text.
-    """
+    """Return the line of a result, remembered for a text; None for one that stays unchanged."""
     content = result.answered.content
     if type(content) is not str:
         return _trimmed(content, result, form)
@@ -314,12 +288,8 @@ _TEXTS: Final = (
 _PLACEHOLDER: Final = re.compile("|".join(_TEXTS), re.DOTALL)
 _LONGEST: Final = 1024
 
-# Placeholders: answers that frameworks write for calls without a result, because providers require one. A call with a
-# placeholder is not completed: its arguments may still be needed. The texts are from the packages named beside them,
-# as of November 2026.
-
 
 def is_placeholder(content: Any) -> bool:
-    """Return True when a result's content is a framework's placeholder."""
+    """Return True for a framework's placeholder: its call is not completed, and its arguments may still be needed."""
     text = text_of(content)
     return text is not None and len(text) <= _LONGEST and _PLACEHOLDER.match(text) is not None

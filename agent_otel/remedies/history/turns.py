@@ -67,10 +67,7 @@ class History:
         self._match()
 
     def cut(self, keep_turns: int, step_turns: int) -> int:
-        """Return the number of first turns that may be rewritten: a multiple of ``step_turns``.
-
-        The last ``keep_turns`` turns are never rewritten. Raises ValueError when either is less than 1.
-        """
+        """Return the number of first turns that may be rewritten; ValueError when an option is less than 1."""
         if keep_turns < 1 or step_turns < 1:
             raise ValueError(f"keep_turns and step_turns are at least 1, not {keep_turns} and {step_turns}")
         return max(self.turns - keep_turns, 0) // step_turns * step_turns
@@ -81,11 +78,7 @@ class History:
         return History([self.messages[place] for place in left], [self.seen[place] for place in left])
 
     def _match(self) -> None:
-        """Match each result to the first open call with its id in the latest turn that has one.
-
-        A turn is a model's calls until the first answer: the items of one response are one turn. When a later turn uses
-        an id again, the id belongs to the later call; the older call, if it is still open, stays open.
-        """
+        """Match each result to the first open call with its id in the latest turn that has one."""
         answering = True
         waiting: dict[tuple[str, str | None], list[Call]] = {}
         nameless: dict[int, list[Result]] = {}
@@ -135,10 +128,7 @@ def _wait(waiting: dict[tuple[str, str | None], list[Call]], call: Call) -> None
 
 
 def read(messages: Sequence[Any], ids: Sequence[str | None] = ()) -> History:
-    """Return the parsed history; raise TypeError when it is not a sequence of messages.
-
-    ``ids`` are those of the messages where their format has none; they count only when each message has its place.
-    """
+    """Return the parsed history, with ``ids`` where the format has none; TypeError for no sequence."""
     if isinstance(messages, str | bytes | bytearray) or not isinstance(messages, Sequence):
         raise TypeError(f"messages must be a sequence of messages, not {type(messages).__name__}")
     seen = [transcript(message) for message in messages]

@@ -1,7 +1,4 @@
-"""Stores of the claim check: one protocol, and a store for each URL scheme.
-
-A store's library is imported when the store is opened.
-"""
+"""Stores of the claim check: a store for each URL scheme, whose library is imported when it is opened."""
 
 from __future__ import annotations
 
@@ -68,5 +65,4 @@ _OPENERS: Final[dict[str, Callable[[str, float], ClaimStore]]] = {
     **dict.fromkeys(("s3", "gs", "az"), ObjectStore),
     "dapr": _dapr,
 }
-#: The schemes that ``open_store`` supports.
 SCHEMES: Final = tuple(_OPENERS)

@@ -19,7 +19,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Hashable, Iterator
 
 
 class StoreError(Exception):
@@ -48,12 +48,10 @@ def group_of(key: str) -> str:
 
 @runtime_checkable
 class ClaimStore(Protocol):
-    """A key-value store of bytes with a TTL.
+    """A key-value store of bytes with a TTL in seconds, which every write renews.
 
-    ``ttl`` is in seconds, and every write renews it. A write replaces the whole value at once: a reader gets the old
-    value or the new one. A range is from byte ``start`` up to but not including ``end``; bytes beyond the value are
-    left out. Deleting a missing key is no error. Every failure is a StoreError, a missing key a NotFoundError. All
-    methods block: callers on an event loop run them in a thread.
+    A reader gets the old value or the new one; bytes of a range beyond the value are left out. Deleting a missing key
+    is no error. Every failure is a StoreError, a missing key a NotFoundError. All methods block.
     """
 
     def put(self, key: str, data: bytes, ttl: float) -> None:
@@ -104,7 +102,6 @@ def library(module: str, extra: str) -> Any:
 # TTL header for stores without reliable expiry: a mark, and the expiry in seconds since 1970.
 _FRAME: Final = struct.Struct(">4sd")
 _MARK: Final = b"aot1"
-#: Bytes of the header.
 FRAME_BYTES: Final = _FRAME.size
 
 
@@ -135,11 +132,7 @@ _MOST_EXPIRED: Final = 8
 
 
 class IndexedStore(ABC):
-    """A store that cannot list its keys: index entries list the keys of a group.
-
-    These stores have no common compare-and-set operation. So a group has several entries, and each process writes to
-    one of them, chosen at random: concurrent writers rarely share an entry.
-    """
+    """A store that cannot list its keys: a group has several index entries, of which a process writes one."""
 
     name = ""
 
@@ -220,15 +213,8 @@ _SHORTEST_SECONDS: Final = 1.0
 _PART_OF_TTL: Final = 4
 
 
-class Sweepable(Protocol):
-    """A store without expiry of its own."""
-
-    def sweep_if_due(self, every: float) -> None:
-        """Remove expired values, unless another process has done so within the last ``every`` seconds."""
-
-
 class Sweeper:
-    """The sweeper of all stores of a process: one thread, which a forked child starts at its first write."""
+    """The sweeper of all stores without expiry of a process, in one thread; a child starts its own at a write."""
 
     def __init__(self) -> None:
         self._reset()
@@ -236,19 +222,19 @@ class Sweeper:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._stores: weakref.WeakSet[Sweepable] = weakref.WeakSet()
+        self._stores: weakref.WeakSet[Any] = weakref.WeakSet()
         self._every = math.inf
         self._changed = threading.Event()
         self._is_running = False
 
-    def expect(self, store: Sweepable, ttl: float) -> None:
+    def expect(self, store: Any, ttl: float) -> None:
         """Sweep a store at least as often as a value of ``ttl`` seconds needs; never raises."""
         every = min(SWEEP_SECONDS, max(_SHORTEST_SECONDS, ttl / _PART_OF_TTL))
         if every < self._every or store not in self._stores:
             self._add(store, every)
 
     @errors.guarded("remedies.sweep")
-    def _add(self, store: Sweepable, every: float) -> None:
+    def _add(self, store: Any, every: float) -> None:
         with self._lock:
             self._stores.add(store)
             self._every = min(every, self._every)
@@ -273,16 +259,16 @@ class Sweeper:
                 store.sweep_if_due(self._every)
 
 
-#: The sweeper of this process.
 sweeper = Sweeper()
 
 
-class MemoryStore:
-    """At most ``max_bytes`` of values in this process's memory; the least recently used value is dropped first."""
+class Bounded:
+    """At most ``max_bytes`` of values in memory until they expire; the least recently used value is dropped first."""
 
-    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+    def __init__(self, max_bytes: int, clock: Callable[[], float]) -> None:
         self._max_bytes = max_bytes
-        self._values: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
+        self._clock = clock
+        self._values: OrderedDict[Any, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0
         self._renew_lock()
         fork.after_fork(self._renew_lock)
@@ -290,29 +276,59 @@ class MemoryStore:
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
+    def _keep(self, key: Hashable, data: bytes, seconds: float) -> None:
+        with self._lock:
+            self._drop(key)
+            self._values[key] = (data, self._clock() + seconds)
+            self._bytes += len(data)
+            while self._bytes > self._max_bytes:
+                self._drop(next(iter(self._values)))
+
+    def _find(self, key: Hashable) -> tuple[bytes, float] | None:
+        with self._lock:
+            found = self._values.get(key)
+            if found is not None and self._clock() < found[1]:
+                self._values.move_to_end(key)
+                return found
+            self._drop(key)
+        return None
+
+    def _drop(self, key: Hashable) -> None:
+        data, _ = self._values.pop(key, (b"", 0.0))
+        self._bytes -= len(data)
+
+    def sweep_if_due(self, _: float) -> None:
+        """Remove expired values."""
+        now = self._clock()
+        with self._lock:
+            for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:
+                self._drop(key)
+
+
+class MemoryStore(Bounded):
+    """Values in this process's memory."""
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        super().__init__(max_bytes, time.time)
+
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key; TooLargeError for a value that is larger than the whole store."""
         if len(data) > self._max_bytes:
             raise TooLargeError(f"{len(data)} bytes are more than the {self._max_bytes} that this store holds")
-        with self._lock:
-            self._drop(key)
-            self._values[key] = (data, time.time() + ttl)
-            self._bytes += len(data)
-            while self._bytes > self._max_bytes:
-                self._drop(next(iter(self._values)))
+        self._keep(key, data, ttl)
         sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
-        return self._find(key)[0]
+        return self._found(key)[0]
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return a byte range of a value."""
-        return self._find(key)[0][start:end]
+        return self._found(key)[0][start:end]
 
     def head(self, key: str) -> Head:
         """Return the size and the expiry of a value."""
-        data, expires_at = self._find(key)
+        data, expires_at = self._found(key)
         return Head(len(data), expires_at)
 
     def delete(self, key: str) -> None:
@@ -328,22 +344,8 @@ class MemoryStore:
                 self._drop(key)
         return len(keys)
 
-    def sweep_if_due(self, _: float) -> None:
-        """Remove expired values."""
-        now = time.time()
-        with self._lock:
-            for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:
-                self._drop(key)
-
-    def _find(self, key: str) -> tuple[bytes, float]:
-        with self._lock:
-            found = self._values.get(key)
-            if found is not None and time.time() < found[1]:
-                self._values.move_to_end(key)
-                return found
-            self._drop(key)
-        raise NotFoundError(key)
-
-    def _drop(self, key: str) -> None:
-        data, _ = self._values.pop(key, (b"", 0.0))
-        self._bytes -= len(data)
+    def _found(self, key: str) -> tuple[bytes, float]:
+        found = self._find(key)
+        if found is None:
+            raise NotFoundError(key)
+        return found

@@ -1,7 +1,6 @@
 """A folder with one file per key; file names are digests, so that no key can lead out of the folder.
 
-The store's own folders are inside a folder of the program that may hold other files. Each is opened by its descriptor
-and never through a link: files are removed from the opened folder even if its path changes meanwhile.
+Each of the store's own folders is opened by its descriptor and never through a link.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-#: The sub-folder that the store creates and owns.
 OWN: Final = "agent-otel-claims-v1"
 
 #: Folders of the system, and folders that users and programs share.
@@ -59,16 +57,14 @@ _STAMP: Final = "swept"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 #: Opening a FIFO without O_NONBLOCK waits for a writer.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_names: Final = os.listdir  # pathlib lists no descriptors
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FileStore:
     """Files in a sub-folder of ``root`` that the store creates and owns; only this user may read it.
 
-    A folder of the system, and one that users share, such as ``/tmp``, is a StoreError. The store does not touch other
-    files in ``root``, nor files whose names have another form than its own. A file gets its name only when it is
-    complete; a failed write leaves no file. Writes are not synced to disk: after a power cut a result may be
-    unreadable, which its digest reveals.
+    Other files are not touched. A file gets its name when it is complete, and is not synced to disk.
     """
 
     def __init__(self, root: Path) -> None:
@@ -169,10 +165,7 @@ def _digest(text: str) -> str:
 
 @contextlib.contextmanager
 def _own(given: Path, *, make: bool = False) -> Iterator[int]:
-    """Open the store's own folder in the given one; ``make`` creates both.
-
-    Raises FileNotFoundError when it is absent, StoreError when another user may write to it or replace it.
-    """
+    """Open the store's own folder. Raises FileNotFoundError when absent, StoreError when another may write to it."""
     if make:
         given.mkdir(mode=0o700, parents=True, exist_ok=True)
     with _closing(os.open(given, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as parent:
@@ -213,10 +206,6 @@ def _closing(descriptor: int) -> Iterator[int]:
         os.close(descriptor)
 
 
-def _names(folder: int) -> list[str]:
-    return os.listdir(folder)
-
-
 def _opened(folder: int, name: str) -> BinaryIO:
     """Open a file for reading without blocking. Raises FileNotFoundError, or StoreError unless it is a regular file."""
     file = os.open(name, _FILE, dir_fd=folder)
@@ -233,10 +222,10 @@ def _regular(folder: int, name: str) -> os.stat_result | None:
 
 
 def _remove(folder: int, name: str) -> bool:
-    if _regular(folder, name) is None:
-        return False
-    os.unlink(name, dir_fd=folder)
-    return True
+    is_ours = _regular(folder, name) is not None
+    if is_ours:
+        os.unlink(name, dir_fd=folder)
+    return is_ours
 
 
 def _is_sweep_due(own: int, every: float) -> bool:

@@ -27,12 +27,7 @@ _T = TypeVar("_T")
 
 
 class KeyValueStore(IndexedStore):
-    """A py-key-value-aio store, with any wrappers: ``KeyValueStore(RedisStore(url=…))``.
-
-    These stores hold JSON, so bytes are encoded as base64. Some do not accept every key, so keys are hashed. A store's
-    connections belong to one event loop, so the adapter runs the store in its own loop, in a thread that the first use
-    starts. The store expires values itself; if it has ``cull``, the sweeper calls that.
-    """
+    """A py-key-value-aio store, with any wrappers, in an event loop and a thread of its own."""
 
     name = "key_value"
 

@@ -37,11 +37,7 @@ _REQUEST: Final = 20
 
 
 class RedisStore:
-    """A Redis database: ``redis://``, ``rediss://`` or ``unix://``, with redis-py's options in the URL's query.
-
-    The server expires values and reads ranges. ``timeout`` is in seconds, for connecting and for each response.
-    Requests are not retried: the caller's time budget is too short.
-    """
+    """A Redis database, which expires values and reads ranges; requests are not retried."""
 
     def __init__(self, url: str, timeout: float) -> None:
         redis = library("redis", "redis")
@@ -98,12 +94,9 @@ class RedisStore:
 
 
 class ObjectStore:
-    """A bucket or container, and a prefix in it: ``s3://bucket/prefix``, ``gs://…``, ``az://…``.
+    """A bucket or container, and a prefix in it, whose expired values a lifecycle rule removes.
 
-    obstore reads credentials, endpoint and region from the environment (``AWS_ACCESS_KEY_ID``, ``AWS_ENDPOINT_URL`` …).
     ``timeout`` is in seconds, for connecting; a whole request, which may transfer many bytes, has 20 times that.
-    Requests are not retried. Expired values are never returned, but remain until a lifecycle rule of the bucket removes
-    them. A process that has used the store cannot be forked to use it in the child.
     """
 
     _used_by: Final[set[int]] = set()
@@ -114,15 +107,8 @@ class ObjectStore:
         limit = timedelta(seconds=timeout)
         local = url.startswith("s3:") and os.environ.get("AWS_ENDPOINT_URL", "").startswith("http:")
         with translated("objects"):
-            self._bucket = stores.from_url(
-                url,
-                client_options={
-                    "connect_timeout": limit,
-                    "timeout": _REQUEST * limit,
-                    **({"allow_http": True} if local else {}),
-                },
-                retry_config={"max_retries": 0},
-            )
+            options = {"connect_timeout": limit, "timeout": _REQUEST * limit, **({"allow_http": True} if local else {})}
+            self._bucket = stores.from_url(url, client_options=options, retry_config={"max_retries": 0})
         scheme = url.partition(":")[0]
         errors.warn_once(
             f"expiry {scheme}",
@@ -184,12 +170,7 @@ class ObjectStore:
 
 
 class DaprStore(IndexedStore):
-    """A Dapr state store component.
-
-    The component and the sidecar limit the size of a value (4 MiB unless ``--max-body-size`` sets another). Some
-    components do not remove expired values; this store never returns them. Dapr has no range reads: a range is cut from
-    the whole value.
-    """
+    """A Dapr state store component; it has no range reads, and expired values are never returned."""
 
     name = "dapr"
 
