@@ -30,7 +30,8 @@ logging.getLogger("agent_otel").addHandler(Kept())
 
 def measured():
     from prometheus_client import REGISTRY
-    return REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", {"error_type": "", "gen_ai_tool_name": "search"})
+    labels = {"error_type": "", "gen_ai_tool_name": "search"}
+    return REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", labels)
 
 def search(query: str) -> str:
     "Search."

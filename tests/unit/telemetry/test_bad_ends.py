@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -234,11 +235,10 @@ def test_ten_thousand_invented_names(environment: Callable[[str], Environment], 
     grown, exposed = json.loads(child.stdout)
 
     scraped = wire.scraped(exposed)
-    sizes = {
-        dict(labels)["gen_ai_tool_name"]: value
-        for (name, labels), value in scraped.items()
-        if name == "agent_otel_tool_result_size_bytes_count"
-    }
+    sizes: Counter[str] = Counter()
+    for (name, labels), value in scraped.items():
+        if name == "agent_otel_tool_result_size_bytes_count":
+            sizes[dict(labels)["gen_ai_tool_name"]] += int(value)
     assert {*(f"tool_{number}" for number in range(100)), "_other"} == set(sizes)
     assert 9_900 == sizes["_other"]
     agents = {dict(labels).get("gen_ai_agent_name") for name, labels in scraped if "duration_seconds_count" in name}
