@@ -207,7 +207,7 @@ def plain_model(value: Any) -> Any:
     """Return a response, or an item of a stream, with the fields that the provider sent."""
     if is_named(value, *_RESPONSES):
         return _json_of(value)
-    dump = getattr(type(value), "model_dump", None)
+    dump = getattr(type(value), "model_dump", None) if is_named(value, "BaseModel") else None
     return value if dump is None else dump(value, mode="json", by_alias=True, exclude_unset=True, warnings=False)
 
 
