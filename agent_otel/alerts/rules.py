@@ -44,10 +44,10 @@ NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
 _MARK_SECONDS: Final = 300  # a series stays visible for this long after its last sample
 
 
-#: Reasons of fragments that are no harm, because the agent can read on; and those of which the model is told.
+#: Reasons of harmless fragments: the agent can read the rest. Then reasons that the model is told about.
 READABLE: Final = (semconv.CLAIM_CHECK, semconv.PAGE)
 TOLD: Final = ("marker", semconv.OFFLOADED, semconv.CEILING)
-#: Layers whose limit is known, and which harm a result above it. The others are only likely to.
+#: Layers with a known limit. They harm larger results. Other layers may harm them.
 HARD_LAYERS: Final = (semconv.CEILING, semconv.HOST, semconv.PAYLOAD, semconv.TRANSPORT, semconv.CONTEXT)
 
 
@@ -59,7 +59,7 @@ class Alert:
     severity: str
     expr: str
     summary: str
-    #: The first step, the size against what it is compared with, and since when.
+    #: The first step, the size and its limit, and since when.
     description: str
     #: A TraceQL query for the calls, the requests or the executions.
     traces: str
@@ -70,7 +70,7 @@ class Alert:
     keep: str = ""
     #: Recorded series that ``expr`` reads.
     reads: tuple[Recording, ...] = ()
-    #: What distinguishes rules of the same name and severity.
+    #: Distinguishes rules of the same name and severity.
     cause: str = ""
 
 
@@ -89,7 +89,7 @@ def _link(uid: str, **variables: str) -> str:
 
 
 def _asked(query: str, labels: Iterable[str], words: str, otherwise: str = "") -> str:
-    """Return the template of words with the first sample of a query, whose ``#`` are the matchers of these labels."""
+    """Return a template with the first sample of a query. ``#`` in the query becomes the matchers of these labels."""
     names = tuple(labels)
     text = query.replace('"', '\\"').replace("#", ", ".join(f"{name}=%q" for name in names))
     values = " ".join(f"$labels.{name}" for name in names * query.count("#"))
@@ -350,7 +350,7 @@ def _repeats(query: Query) -> Condition:
 
 
 def _answers(events: Events, ratio: str) -> Callable[[Query], Condition]:
-    """Return the condition for answers of at least a share of those of their agent, where these are known."""
+    """Return the condition for a minimum share of the agent's answers, if these are known."""
 
     def condition(query: Query) -> Condition:
         chosen = query.thresholds
@@ -395,7 +395,7 @@ def _largest(query: Query, *matchers: str) -> str:
 
 
 def _filled(query: Query, *matchers: str) -> str:
-    """Return what share of its cap the largest payload has."""
+    """Return the largest payload as a share of its cap."""
     capped = query.by(semconv.RUNTIME, semconv.DIRECTION)
     cap = f"min by ({capped}) ({query.series(semconv.PAYLOAD_CAP)})"
     return f"{_largest(query, *matchers)}\n  / on ({capped}) group_left () {cap}"
@@ -415,7 +415,7 @@ def _few_turns(query: Query) -> Condition:
 
 
 def _near_cap(query: Query) -> Condition:
-    """Return the condition for a payload near its cap whose growth nobody knows yet."""
+    """Return the condition for a payload near its cap without a known growth."""
     return Condition(f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {_turns_left(query)}")
 
 
@@ -588,7 +588,7 @@ class Group(NamedTuple):
     """Rules that Prometheus evaluates in order: alerts come after the series that they read."""
 
     rules: tuple[Rule, ...]
-    #: Time between evaluations; that of the server by default.
+    #: Time between evaluations; by default the server's.
     interval: str
 
 

@@ -58,7 +58,7 @@ _QUERIES: Final = (
     (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
     (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
 )
-#: Gauges, of which a view has the largest value and no difference, and the labels that a query groups by.
+#: Gauges, and the labels that a query groups by. A view shows their largest value and no difference.
 _GAUGES: Final = (
     (semconv.RESULT_LARGEST, (_TOOL,)),
     (semconv.PAYLOAD_LARGEST, _BY_WORKFLOW),

@@ -66,7 +66,7 @@ _SAMPLE = 128
 _LONG = 24
 
 
-def take(  # noqa: C901 - one step after the other
+def take(  # noqa: C901 - steps in a row
     out: Telemetry, request: ModelRequest
 ) -> tuple[SentRequest, answers.PendingAnswer | None]:
     """Record a request: the sizes of its parts, truncation of its tool results, and its history.
@@ -358,7 +358,7 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
     if kept < 0:
         return
     if noted.produced < 0 and expected is not None and hashes_in(texts(value)).isdisjoint(expected.hashes):
-        kept = delivered  # the framework has a text of its own for the failure
+        kept = delivered  # the framework writes its own text for the failure
     if noted.tool in semconv.OWN_TOOLS:
         return
     out.metrics.record(semconv.RESULT_DELIVERED, delivered, noted.tool)

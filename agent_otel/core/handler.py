@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _P = ParamSpec("_P")
 
-#: What this module does not define itself.
+#: Names from other modules.
 __all__ = [
     "StreamVisit",
     "Unrecorded",
@@ -112,7 +112,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
     if request is None:
         return None
     package = type(invocation.instance).__module__.partition(".")[0]
-    # Anthropic's SDK opens a span of its own from 2.9 on, unless the program switches that off.
+    # Anthropic's SDK opens a span from 2.9 on, unless the program switches that off.
     is_traced = package == "anthropic" and getattr(invocation.instance, "_tracer", None) is not None
     visit = model_request.ModelVisit(reader, plain_request(request), package, is_traced=is_traced)
     if switches.added_messages.get():

@@ -43,7 +43,7 @@ class _Chat:
 
     __slots__ = ("_attributes", "_out", "_parent", "_provider", "_run", "_start_ns", "_started", "reasons", "usage")
 
-    def __init__(  # noqa: PLR0913 - what is known of a request
+    def __init__(  # noqa: PLR0913 - the facts of a request
         self, out: Telemetry, request: ModelRequest, sent: SentRequest, provider: str, started: float, *, is_shown: bool
     ) -> None:
         self._out, self._provider, self._started = out, provider, started
@@ -388,7 +388,7 @@ class ModelVisit:
 
     @errors.guarded("model_request.response")
     def refused(self, error: Any) -> None:
-        """Record an error that a response reports, or an item of a stream, for which the client raises nothing."""
+        """Record an error that a response reports, or an item of a stream. The client raises nothing."""
         self._failed(error)
         self._is_told()
 

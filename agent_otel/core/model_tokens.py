@@ -139,7 +139,7 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
             totals.tokens.add(usage)
         if sent.conversation is not None and used:
             sent.conversation.input_tokens, sent.conversation.bytes = used, sent.bytes
-            # A cache that a program asks for has what was written to it, an automatic one the whole request.
+            # A cache on demand contains the written tokens, an automatic one the whole request.
             sent.conversation.cacheable = usage.cached + usage.written if usage.written else used
         if state is not None and used:
             last = LastRequest(used, sent.bytes, sent.model)
@@ -199,7 +199,7 @@ def _missed(
 ) -> dict[str, float]:
     """Count the tokens that a cache would have had; return them, and the US dollars, as attributes of the span.
 
-    Where writing to the cache has a price of its own, a program has to ask for it: without any, there was no cache.
+    If writing to the cache has a price, a program has to ask for it. Without written tokens, nothing was cached.
     """
     part, how, cacheable = missed
     tokens = max(min(cacheable, usage.input) - usage.cached, 0)

@@ -46,7 +46,7 @@ FEW_TURNS = 3
 # A payload below these bytes and below this share of its cap is small.
 _SMALL_SHARE = 0.01
 _SMALL_BYTES = 16 * 1024
-#: Runtimes whose store keeps every payload of a thread.
+#: Runtimes with a store that keeps every payload of a thread.
 _STORES = frozenset({"agno", "dbos", "google-adk", "langgraph", "openai-agents", "prefect"})
 _GIGABYTE = 10**9
 
@@ -152,7 +152,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
 
 
 def _store(out: Telemetry, step: Step, carried: Payload) -> dict[str, Any]:
-    """Count a payload that the thread's store keeps; return the span attributes of what the thread has written."""
+    """Count a payload that the thread's store keeps; return span attributes of the bytes written."""
     execution = executions.touched(step.execution or "")
     stored = execution.stored = execution.stored or Stored()
     size_bytes, limit_bytes = carried.bytes, out.settings.store_warn_bytes

@@ -35,7 +35,7 @@ _NEAR = 100  # a level above all doublings
 
 
 class Explanation(NamedTuple):
-    """What an analysis knows of an execution: the tool of a call id, and what its model requests held."""
+    """Facts of an execution for an analysis: the tool of each call id, and the contents of model requests."""
 
     tool_of: Callable[[str], str | None]
     held: Held | None

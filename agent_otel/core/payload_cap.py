@@ -157,7 +157,7 @@ def _release(version: str) -> tuple[int, ...] | None:
 # context window of the model, and the payload of the durable runtime that carries it in every later turn. Above the
 # smallest of their limits it is withheld, cut, or refused with the whole state or request.
 
-#: A cap from here on is that of a store, which no single result meets: it is no layer on the way of a result.
+#: Larger caps belong to stores. A single result never reaches them, so they do not limit results.
 _OF_A_STORE: Final = 512 * 1024 * 1024
 #: Share of what is left of the context window that one result may fill: the response and further results need room, and
 #: a result may have more tokens in its bytes than the request so far.

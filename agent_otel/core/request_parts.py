@@ -1,4 +1,4 @@
-"""The parts of a model request: texts, sizes, the fingerprints by which they are recognised, and their shares.
+"""The parts of a model request: texts, sizes, their fingerprints, and their shares.
 
 Tokens and prices are divided by the shares: bytes by part and tool, and their order.
 """
@@ -111,9 +111,9 @@ def timeless_print(one: Sized) -> int:
 
 
 def outcome(value: object, measured: Size, arguments: object) -> int:
-    """Return a fingerprint of a tool's result, by which the same one is known.
+    """Return a fingerprint that equal results of a tool share.
 
-    A short result, such as ``ok``, is no sign of a loop by itself: it counts with the arguments, without their numbers.
+    A short result, such as ``ok``, does not show a loop alone: it counts with the arguments, without their numbers.
     """
     cls, (result_bytes, is_exact) = type(value), measured
     if cls is str and _FEW_BYTES <= result_bytes <= _LARGEST:

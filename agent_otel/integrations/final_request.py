@@ -1,4 +1,4 @@
-"""How remedies change a model request: the argument that has its body, and what turns it into the last one of a run.
+"""How remedies change a model request: the argument with its body, and the change for the last request of a run.
 
 In a last request the model calls no tool and answers. The note goes into the system message at the beginning: several
 servers reject one that follows other messages. The tools stay in the request, because providers reject calls in the

@@ -1,7 +1,7 @@
 """Backpressure: tool calls and model requests wait for tokens, and for the time that a provider's refusal gives.
 
 A wait for tokens ends by time alone, and one for a slot waits for siblings only: the calls that a running call makes
-have slots of their own. So no call waits for itself.
+have their own slots. So a call never waits for itself.
 """
 
 from __future__ import annotations
@@ -472,7 +472,7 @@ class CallQueue:
             return slots
 
     def _wait(self, waiter: Future[Slot]) -> Slot | None:
-        """Block until a slot is free; None where all threads of a pool wait, one of which the running call may need."""
+        """Block until a slot is free; None where all threads of a pool wait and the running call may need one."""
         thread = threading.current_thread()
         if thread is threading.main_thread() or waiter.done():
             return waiter.result()

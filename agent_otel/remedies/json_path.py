@@ -1,7 +1,7 @@
 """Look-up of one value in a JSON text by its path.
 
 `json.loads` of the whole would block every other thread for 0.2 s and take 74 MB for 19 MB of text. Libraries such as
-jmespath need it, and their expressions may cost what a caller likes. This reader parses one member after the other,
+jmespath need it, and their expressions have no limit of cost. This reader parses the members in order,
 keeps none, and returns the value's text unchanged.
 """
 
@@ -64,7 +64,7 @@ def _inner(text: str, start: int, wanted: str | int) -> int | str:
 
 
 def _members(text: str, start: int, closing: str) -> Iterator[tuple[str, int]]:
-    """Yield the key of each member of an object, empty for those of a list, and the position of its value."""
+    """Yield the key of each member of an object, empty in a list, and the position of its value."""
     at, left = _after_blanks(text, start + 1), _MOST_MEMBERS
     while text[at] != closing:
         key = ""

@@ -114,8 +114,8 @@ class Settings:
     )
     quiet: bool = SWITCH(
         False,
-        "Print no line at the first use. Without it a program that has configured no `logging` prints on its terminal, "
-        "and nowhere else, what is measured and where it goes.",
+        "Print no line at the first use. Without it a program that has configured no `logging` prints on its terminal "
+        "the integrations and the destination of telemetry.",
     )
     flush_on_sigterm: bool = SWITCH(
         False,

@@ -79,7 +79,7 @@ class Metrics:
         self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
 
     def series(self, metric: Metric, *names: str | None) -> Series:
-        """Return the series of a metric with these values of its own labels; None is absent."""
+        """Return the series of a metric with the values of its labels; None is absent."""
         series = self._series[metric.name].get(names)
         if series is not None:
             return series
@@ -283,7 +283,7 @@ class Metrics:
 
 
 def _bound(sink: Sink, metric: Metric, values: tuple[str, ...], labels: tuple[str, ...]) -> Series | None:
-    """Bind a metric on one sink; None where it fails (a read-only multiprocess folder): the others still record."""
+    """Bind a metric on one sink; None where it fails (a read-only multiprocess folder): other sinks still record."""
     try:
         return sink.series(labelled(metric, labels), values)
     except errors.ours(Exception) as error:
@@ -365,7 +365,7 @@ class ToolSeries:
         return max(self._first) if len(self._first) >= _FIRST_RESULTS else 0
 
     def noticed(self, result_bytes: int, now: float) -> int:
-        """Compare a result with those before it; return the bytes from which it has grown, 0 when it has not."""
+        """Compare a result with those before it; return the earlier largest size if it has grown, else 0."""
         if result_bytes > self._most or now > self.until:
             self._most, self.until = result_bytes, now + MOMENT_SECONDS
             self._largest.record(result_bytes)
@@ -388,7 +388,7 @@ class ToolSeries:
 
 
 class _Unrecorded:
-    """The series of a tool, or one of them, that takes what it gets and records nothing."""
+    """The series of a tool, or one of them, that records nothing."""
 
     tool = ""
     duration = None
@@ -525,7 +525,7 @@ class PayloadSeries:
 
 
 def is_emitted(metric: Metric) -> bool:
-    """Return true when another instrumentation has an instrument of this name whose values are exported."""
+    """Return true when another instrumentation exports an instrument of this name."""
     provider = getattr(sys.modules.get("opentelemetry.metrics._internal"), "_METER_PROVIDER", None)
     others = [meter for scope, meter in dict(getattr(provider, "_meters", {})).items() if scope.name != semconv.SCOPE]
     return any(key.startswith(f"{metric.name},") for each in others for key in list(vars(each)["_instrument_ids"]))

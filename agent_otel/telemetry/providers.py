@@ -273,7 +273,7 @@ def forget_counts(provider: Any) -> None:
 
 
 def _part_connections(exporter: Any) -> None:
-    """Let forked children open connections of their own, which a copied adapter does: in one, batches get lost."""
+    """Let forked children open their own connections by copied adapters. A shared connection loses batches."""
 
     def renew(session: Any) -> None:
         for prefix, adapter in list(session.adapters.items()):

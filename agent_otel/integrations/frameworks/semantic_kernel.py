@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ENTRY = Integration(
     "semantic-kernel",
     minimum="1.45",
-    tested="1.45, whose agents do not run on Python 3.14",
+    tested="1.45; its agents do not run on Python 3.14",
     uncovered="`invoke_stream` of a function that the program calls itself; runs of agents other than "
     "`ChatCompletionAgent` and of orchestrations (their tool calls are measured); on the framework's own span, what is "
     "handed back",

@@ -170,7 +170,7 @@ def _replaced(block: dict[str, Any], replacement: Replacement) -> dict[str, Any]
 
 
 def _replacing(place: int, *names: str) -> Callable[[Any, Replacement, Invocation], dict[str, Any]]:
-    """Return a function that replaces a block; that of a skipped call is made, with these attributes of the call."""
+    """Return a function that replaces a block. A skipped call gets a new block with these attributes of the call."""
 
     def replace(block: Any, replacement: Replacement, invocation: Invocation) -> dict[str, Any]:
         use = invocation.arg(place, "tool_use")

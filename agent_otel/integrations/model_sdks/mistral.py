@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 
 def _candidates(module: str, **wraps: str) -> tuple[Candidate, ...]:
-    """Return what is wrapped of a module, in 2.0 and later, and before."""
+    """Return the candidates of a module: 2.0 and later, then older."""
     return tuple(Candidate(f"{package}.{module}", **wraps) for package in ("mistralai.client", "mistralai"))
 
 
@@ -187,7 +187,7 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 
 def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
-    """Put a view in the place of a chat's messages, for remedies that have to act before the SDK builds its request."""
+    """Replace a chat's messages by a view, for remedies that act before the SDK builds its request."""
     _CHAT.rewrite(invocation, functools.partial(view, cached=False))
 
 

@@ -50,7 +50,7 @@ INTEGRATIONS = (
         'pipecat.services.llm_service pipecat.processors.frame_processor',)),
     Integration('pydantic-ai', distribution='pydantic-ai-slim', minimum='2.0', tested='2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59', adapter='frameworks.pydantic_ai', sites=(
         'pydantic_ai.tool_manager pydantic_ai.agent pydantic_ai.durable_exec.temporal._toolset pydantic_ai.mcp',)),
-    Integration('semantic-kernel', minimum='1.45', tested='1.45, whose agents do not run on Python 3.14', adapter='frameworks.semantic_kernel', sites=(
+    Integration('semantic-kernel', minimum='1.45', tested='1.45; its agents do not run on Python 3.14', adapter='frameworks.semantic_kernel', sites=(
         'semantic_kernel.functions.kernel_function_from_method semantic_kernel.functions.kernel_function_from_prompt semantic_kernel.kernel semantic_kernel.agents.chat_completion.chat_completion_agent',)),
     Integration('smolagents', minimum='1.24', tested='1.24 and 1.26', adapter='frameworks.smolagents', sites=(
         'smolagents.agents smolagents.agents smolagents.tools smolagents.local_python_executor',)),

@@ -54,7 +54,7 @@ class CorruptError(Exception):
 
 
 class Cipher:
-    """AES-GCM with keys of 32 bytes in base64: the first encrypts, all decrypt; each result has a key of its own."""
+    """AES-GCM with keys of 32 bytes in base64: the first encrypts, all decrypt. Each result has its own key."""
 
     def __init__(self, keys: str) -> None:
         listed = keys_of(keys)
@@ -303,7 +303,7 @@ class Sealed(NamedTuple):
 
 
 class Claims:
-    """A store and its keys, of which the first is used and the others are accepted. ValueError for an invalid one."""
+    """A store and its keys: the first signs, all are accepted. ValueError for an invalid one."""
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ def key(execution: str, node: str, call: str, *, tenant: str = "") -> str:
 
 
 class Reference(NamedTuple):
-    """A reference to a stored result; the seal binds the other fields, the owner and the tenant."""
+    """A reference to a stored result; the seal binds all fields, the owner and the tenant."""
 
     key: str
     size: int

@@ -158,7 +158,7 @@ _TAGGED: Final = re.compile(r"(?:[\"']?>|</\w{1,20}>\s{0,9}<\w{1,20}>)\n?(?:<!\[
 
 
 class LargeArguments:
-    """Hashes of the large arguments of completed calls, and the search for their copies behind their names."""
+    """Hashes of the large arguments of completed calls, and the search for their copies after their names."""
 
     def __init__(self, above_bytes: int) -> None:
         self._above = above_bytes

@@ -86,7 +86,7 @@ class Requests:
         return NOTE if self._maxima and is_due(answers, self._maxima) else None
 
     def rewrite(self, out: Telemetry, reader: ModelReader, invocation: Invocation) -> None:
-        """Replace the history in a request by its view; behind a call above a limit, ask for the answer."""
+        """Replace the history in a request by its view. After a call above a limit, ask for the answer."""
         if reader.rewrite is None:
             return
         is_last = False
@@ -206,7 +206,7 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
 
 
 # Calls that no adapter records are counted when a model request delivers their results. In the run of a framework a
-# call counts when no request of the process has offered its tool: what the framework handles itself is offered. The
+# call counts when no request of the process has offered its tool: the framework's own tools are offered. The
 # calls of the program's own loop all count, unless an adapter has recorded them.
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _SCANNED: Final = 1000
 #: PTTL's answer for a missing key; -1 is a key that does not expire.
 _NO_KEY: Final = -2
-#: Factor between the timeout of a connection to an object store and that of a whole request.
+#: Factor between the timeout of a connection to an object store and the timeout of a whole request.
 _REQUEST: Final = 20
 
 
@@ -94,7 +94,7 @@ class RedisStore:
 
 
 class ObjectStore:
-    """A bucket or container, and a prefix in it, whose expired values a lifecycle rule removes.
+    """A bucket or container, and a prefix in it. A lifecycle rule removes expired values.
 
     ``timeout`` is in seconds, for connecting; a whole request, which may transfer many bytes, has 20 times that.
     """
