@@ -51,5 +51,6 @@ _SETTINGS = {
         "AGENT_OTEL_CLAIM_CHECK_BUDGET": "30",
         "AGENT_OTEL_CLAIM_CHECK_BYTES": "300KiB",
         "AGENT_OTEL_CLAIM_CHECK_KEY": "the secret of this test",
+        "AGENT_OTEL_STORE_WARN_BYTES": "16KiB",
     },
 }
