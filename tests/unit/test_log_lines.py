@@ -14,7 +14,7 @@ from agent_otel.remedies.claim_check.stores.base import StoreError, library, sai
 PACKAGE = Path(errors.__file__).parent.parent
 LOGGING = ("warn_once", "_complain", "_say", "_say_unusable")
 #: Modules whose line holds the text of an exception that only code of the same package raises, with a text of its own.
-OURS = {"settings/__init__", "settings/kinds", "remedies/claim_check/policy"}
+OURS = {"settings/__init__", "settings/kinds"}
 
 
 def test_a_place_stands_for_the_text() -> None:
