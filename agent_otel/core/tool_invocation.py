@@ -445,11 +445,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         if produced is not None:
             series.size.add(read_bytes, exemplar)
             if read_bytes > series.bound or call.started > series.until:
-                grown_from = series.noticed(read_bytes, call.started)
-                if grown_from and call.span is not None:
-                    foreign_spans.add_event(
-                        call.span.span, semconv.RESULT_GROWN, {semconv.RESULT_USUAL_BYTES: grown_from}
-                    )
+                series.noticed(read_bytes, call.started)
         if layer is not None:
             series.over_budget[layer].add(1, exemplar)
         if is_large:

@@ -347,6 +347,8 @@ def _write(record: ToolInvocation) -> None:
             add_event(span, semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
         if record.denied is not None:
             add_event(span, semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
+        if record.produced is not None and (usual := record.series.grown_from(record.produced.bytes)):
+            add_event(span, semconv.RESULT_GROWN, {semconv.RESULT_USUAL_BYTES: usual})
     record.span.write(span_attributes(record), record.error_type, record.failure)
 
 

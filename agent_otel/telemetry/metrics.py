@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import threading
 import time
@@ -334,7 +333,7 @@ class ToolSeries:
         self._largest, self._grown = metrics.bound(
             {semconv.GEN_AI_TOOL_NAME: tool}, semconv.RESULT_LARGEST, semconv.RESULTS_GROWN
         )
-        self._before = usual_before.get(tool, 0)
+        self._usual = usual_before.get(tool, 0)
         self._first: list[int] = []
         self._most = -1
         self.over_budget = {
@@ -364,21 +363,22 @@ class ToolSeries:
         """Return the bytes of the largest of the first results; 0 while there are too few."""
         return max(self._first) if len(self._first) >= _FIRST_RESULTS else 0
 
-    def noticed(self, result_bytes: int, now: float) -> int:
-        """Compare a result with those before it; return the earlier largest size if it has grown, else 0."""
+    def grown_from(self, result_bytes: int) -> int:
+        """Return the earlier largest size if a result of this size has grown, else 0."""
+        return self._usual if result_bytes > max(_GROWTH * self._usual, _LEAST_GROWN_BYTES) else 0
+
+    def noticed(self, result_bytes: int, now: float) -> None:
+        """Count a result that has grown, and keep the largest size."""
         if result_bytes > self._most or now > self.until:
             self._most, self.until = result_bytes, now + MOMENT_SECONDS
             self._largest.record(result_bytes)
-        usual = self._before or self.usual
-        least = max(_GROWTH * usual, _LEAST_GROWN_BYTES) if usual else math.inf
+        if self.grown_from(result_bytes):
+            self._grown.record(1)
         if len(self._first) < _FIRST_RESULTS:
             self._first.append(result_bytes)
+            self._usual = self._usual or self.usual
         else:
-            self.bound = min(self._most, least)
-        if result_bytes <= least:
-            return 0
-        self._grown.record(1)
-        return usual
+            self.bound = min(self._most, max(_GROWTH * self._usual, _LEAST_GROWN_BYTES))
 
     def failed_duration(self, error_type: str) -> Series | None:
         """Return the duration series of calls that failed with this error type, None when it is not recorded."""
@@ -397,7 +397,7 @@ class _Unrecorded:
     def record(self, *_: object) -> None:
         """Do nothing."""
 
-    add = seen = failed_duration = record
+    add = seen = failed_duration = grown_from = record
 
     def __getitem__(self, _: str) -> _Unrecorded:
         return self

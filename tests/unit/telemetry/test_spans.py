@@ -125,6 +125,37 @@ def test_what_the_owner_of_a_span_says_stays(both_ends: Environment) -> None:
     ] == [tuple(map(attributes.get, names)) for _, _, attributes, _ in _run(both_ends, _OWNED)]
 
 
+_GROWN = """
+from agent_otel.core import handler
+from agent_otel.core.types import HANDED_BACK, Invocation, ToolCall, ToolReader, ToolResult
+
+provide()
+tracer = trace.get_tracer("theirs")
+mark = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "search"}
+inner = ToolReader(lambda invocation: invocation.args[0], ToolResult)
+outer = ToolReader(lambda invocation: invocation.args[0], ToolResult, station=HANDED_BACK, awaits=inner)
+for number in range(21):
+    result = "x" * (5_000 if number == 20 else 100 + number)
+    invocation = Invocation(None, (ToolCall("search", {"number": number}),), {})
+    with handler.enter_tool(outer, invocation) as around:
+        with tracer.start_as_current_span("execute_tool search", attributes=mark):
+            with handler.enter_tool(inner, invocation) as within:
+                within.returned(result)
+        around.returned(result)
+finished = exporters["theirs"].get_finished_spans()
+events = [(event.name, dict(event.attributes)) for span in finished for event in span.events]
+import prometheus_client
+print(json.dumps([events, prometheus_client.generate_latest().decode()]))
+"""
+
+
+def test_a_grown_result_is_on_a_span_that_ends_before_the_call(both_ends: Environment) -> None:
+    events, exposed = _run(both_ends, _GROWN)
+
+    assert [["tool_result_grown", {"tool.result.usual_bytes": 119}]] == events
+    assert 'agent_otel_tool_results_grown_total{gen_ai_tool_name="search"} 1.0' in exposed
+
+
 @pytest.mark.parametrize(
     ("mode", "enriched", "own"),
     [("own", (), 6), ("enrich", _TOOL_SPANS, 0), ("off", (), 0)],
