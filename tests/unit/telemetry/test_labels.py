@@ -268,7 +268,7 @@ assert agent_otel.flush(60)
 
 
 def test_each_set_has_its_series_when_they_are_pushed(both_ends: Environment, receiver: OtlpReceiver) -> None:
-    """Newer SDKs keep 2,000 series of a metric unless a view says otherwise; here are eleven for each tool and tenant."""
+    """Newer SDKs keep 2,000 series of a metric unless a view says otherwise; here are eleven a tool and tenant."""
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_LABELS": "tenant", "OTEL_METRICS_EXPORTER": "otlp", "AGENT_OTEL_SPANS": "off"}
     both_ends.run(CALL + _MANY_SERIES, env=receiver.environment() | env, check=True)
     points = receiver.latest("agent_otel.tool.results.truncated")
