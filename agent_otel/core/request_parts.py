@@ -122,9 +122,9 @@ def outcome(value: object, measured: Size, arguments: object) -> int:
     if cls is str:
         text = f"{value[:_READ]}{value[-_READ:]}" if result_bytes > _LARGEST else value  # type: ignore[index]
     elif not is_exact or result_bytes > _LARGEST or (text := attempt(marshal.dumps, value, 0)) is None:
-        text = preview(value, _READ)
+        text = preview(value, _READ, 16 * _READ)
     if result_bytes < _FEW_BYTES:
-        return hash((text, _NUMBERS.sub("", preview(arguments, _READ))))
+        return hash((text, _NUMBERS.sub("", preview(arguments, _READ, 16 * _READ))))
     return hash((text, result_bytes))
 
 

@@ -13,7 +13,7 @@ from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.failures import class_name
 from agent_otel.measure.json_pieces import pieces
 from agent_otel.measure.plain_size import values_of
-from agent_otel.measure.size import few_bytes, json_size, text_bytes
+from agent_otel.measure.size import Size, few_bytes, json_size, text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -60,7 +60,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
             state = _keyed(key).copy()
             state.update(data)
             return Arguments(state.hexdigest(), len(data))
-        return Arguments(_hash(_canonical(value), key), json_size(value, NODE_BUDGET).bytes)
+        return Arguments(_hash(_canonical(value, found := json_size(value, NODE_BUDGET)), key), found.bytes)
     except ours(Exception):
         return Arguments(_hash(class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
 
@@ -91,14 +91,14 @@ def _text_arguments(text: str, key: bytes) -> Arguments:
     return Arguments(_hash(_json(parsed) if is_simple else _canonical(parsed), key), text_bytes(text))
 
 
-def _canonical(value: Any) -> bytes:
+def _canonical(value: Any, measured: Size | None = None) -> bytes:
     """Return the canonical JSON of any value; the beginning and the size of a large one."""
     found: list[str] = []
     try:
         for piece in pieces(value, _STEPS, is_read=True):
             found.append(piece)  # noqa: PERF402 - what came before an error counts
     except ours(RuntimeError, ValueError):  # too large, or changed by another thread meanwhile
-        found.append(repr(json_size(value, NODE_BUDGET)))
+        found.append(repr(measured or json_size(value, NODE_BUDGET)))
     text = "".join(found)
     return _json(attempt(json.loads, text, default=text))
 

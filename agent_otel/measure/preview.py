@@ -6,13 +6,13 @@ from typing import Final
 
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import plain_text
-from agent_otel.measure.json_pieces import pieces
+from agent_otel.measure.json_pieces import CALLER_STEPS, pieces
 
 #: Characters of a name on an attribute.
 LONGEST_NAME: Final = 256
 
 
-def preview(value: object, limit_bytes: int) -> str:
+def preview(value: object, limit_bytes: int, steps: int = CALLER_STEPS) -> str:
     """Return at most ``limit_bytes`` UTF-8 bytes: text as it is, else compact JSON, type names for what has none."""
     text = plain_text(value)
     if text is not None:
@@ -20,7 +20,7 @@ def preview(value: object, limit_bytes: int) -> str:
     found: list[str] = []
     length = 0
     try:
-        for piece in pieces(value, names_objects=True):
+        for piece in pieces(value, steps, names_objects=True):
             found.append(piece[:limit_bytes])
             length += len(piece)
             if length >= limit_bytes:
