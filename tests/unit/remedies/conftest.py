@@ -9,7 +9,7 @@ import pytest
 
 from agent_otel import settings
 from agent_otel.core import backpressure as core_backpressure
-from agent_otel.core import remedy_hooks
+from agent_otel.core import execution_context, remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import backpressure, limits, pagination
 from agent_otel.remedies.claim_check import payload_store, policy
@@ -32,6 +32,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     def forget() -> None:
         for each in cached:
             each.cache_clear()
+        execution_context.loop.set(None)  # a model request in a test's own context begins one
 
     def set_them(**variables: str) -> None:
         for name, value in variables.items():

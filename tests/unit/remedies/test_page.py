@@ -56,20 +56,22 @@ def test_each_program_prints_what_it_should(environment: Callable[[str], Environ
         assert printed == PRINTED.get(page, []), page
 
 
-def test_the_error_is_the_one_that_tools_return() -> None:
-    [block] = _blocks("ceiling", "json")
-    assert json.loads(block) == limits.too_large(
+def test_the_errors_are_the_ones_that_tools_return() -> None:
+    [too_large], [repeated] = _blocks("ceiling", "json"), _blocks("limits", "json")
+    assert json.loads(too_large) == limits.too_large(
         "search", Size(70_001, exact=True), 65_536, ("query", "cursor", "limit")
     )
+    assert json.loads(repeated) == limits.repeated("search", limits.Made("call_1", 12_031), 2)
 
 
 def test_the_index_is_one_screen_and_leads_to_every_page() -> None:
     index = _text(INDEX)
-    assert len(index.splitlines()) <= 30
+    shown = index.partition("```{toctree}\n:hidden:")[0]
+    assert len(shown.splitlines()) <= 30
     assert set(re.findall(r"\]\(remedies/([\w-]+)\.md\)", index)) == PAGES.keys()
 
 
 def test_there_are_no_other_blocks() -> None:
     kinds = [kind for page in (INDEX, *PAGES.values()) for kind in re.findall(r"^```(\w+)", _text(page), re.MULTILINE)]
     programs = sum(len(printed) for printed in PRINTED.values())
-    assert sorted(kinds) == ["json", *["python"] * programs, "shell", *["text"] * 3]
+    assert sorted(kinds) == [*["json"] * 2, *["python"] * programs, "shell", *["text"] * 3]

@@ -3,7 +3,7 @@
 An agent of forty turns; each asks for a file to be written, with 3,000 bytes in its arguments, and has 3,000 bytes as
 its result. Arguments are marks from the first request on that carries them. Results of two turns are kept and those of
 five are rewritten together: before request n, which carries n turns, the results of the first (n - 2) // 5 * 5 of them
-are rewritten.
+are rewritten. Where responses report no cached tokens, all but those of the last two turns are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.testing.servers.anthropic import AnthropicServer, message_of
-from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
+from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, chat_answer, chat_completion, tool_results
 from agent_otel.testing.servers.scripted import Answer
 from examples.systems.prompt_caches import LEAST_TOKENS, STEP_TOKENS, AutomaticCache, MarkedCache, tokens
 
@@ -56,14 +56,33 @@ def ask(request: Json) -> Reply:
 
 
 class OpenAI(OpenAIServer):
-    """Keeps the bytes of each request."""
+    """Keeps the bytes of each request; has OpenAI's cache, and says in its answers how many tokens that had."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
+        self._cache = AutomaticCache()
         super().__init__(ask)
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return chat completions with cached tokens."""
+        return {"/v1/chat/completions": self._answer}
+
+    def _answer(self, request: Json, reply: Reply) -> Answer:
+        completion = chat_completion(request, reply)
+        cached = {"cached_tokens": self._cache.tokens(request)}
+        completion["usage"] |= {"prompt_tokens": tokens(request), "prompt_tokens_details": cached}
+        return Answer(json.dumps(completion).encode())
 
     def _route(self, endpoint: Endpoint) -> Route:
         return _keeping(self.bodies, super()._route(endpoint))
+
+
+class UncachedOpenAI(OpenAI):
+    """Has no cache, as most servers of OpenAI's API."""
+
+    def endpoints(self) -> dict[str, Endpoint]:
+        """Return chat completions without cached tokens."""
+        return {"/v1/chat/completions": chat_answer}
 
 
 class Anthropic(AnthropicServer):
@@ -134,6 +153,7 @@ def runs(client: str, environment: Callable[[str], Environment]) -> tuple[Run, R
 
 SERVERS: dict[str, tuple[type[OpenAI | Anthropic], str]] = {
     "openai": (OpenAI, "openai-agents"),
+    "openai_uncached": (UncachedOpenAI, "openai-agents"),
     "anthropic": (Anthropic, "anthropic"),
     "anthropic_moving": (CachingAnthropic, "anthropic"),
 }
@@ -258,6 +278,12 @@ def test_a_moving_mark_reads_the_request_before_except_at_a_step(environment: Ca
         assert run.report["cached"] == sum(expected)
         billed.append(sum(sent) - 0.9 * sum(expected))
     assert billed[1] < billed[0]
+
+
+def test_without_a_cache_exactly_the_last_turns_stay(environment: Callable[[str], Environment]) -> None:
+    run = _run("openai_uncached", environment, AGENT_OTEL_TRIM_RESULTS="1")
+    expected = [max(number - 2, 0) for number in range(TURNS + 1)]
+    assert expected == [body.count(b"[trimmed 3000 bytes]") for body in run.bodies]
 
 
 def test_what_the_program_keeps_is_not_touched(runs: tuple[Run, Run]) -> None:
