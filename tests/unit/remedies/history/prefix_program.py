@@ -1,7 +1,7 @@
 """An agent of forty turns over a provider's client that keeps its history itself; run in an environment that has it.
 
-``python prefix_program.py CLIENT <base URL>``, with a key of `CLIENTS`; prints as JSON what it has kept, the stable part
-of each request as the metric shows it, the tokens that were cached, and what was counted as removed.
+``python prefix_program.py CLIENT <base URL>``, with a key of `CLIENTS`; prints as JSON what it has kept, the stable
+part of each request as the metric shows it, the tokens that were cached, and what was counted as removed.
 """
 
 # mypy: disable-error-code="import-not-found,unused-ignore"
