@@ -157,16 +157,15 @@ def _store(out: Telemetry, step: Step, carried: Payload) -> dict[str, Any]:
     stored = execution.stored = execution.stored or Stored()
     size_bytes, limit_bytes = carried.bytes, out.settings.store_warn_bytes
     new, more = stored.add(size_bytes, is_state=carried.direction == semconv.STATE, is_appended=carried.is_appended)
-    names = step.runtime, step.workflow
-    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, *names)
-    out.metrics.record(semconv.STORE_NEW, new, *names)
+    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, step.runtime)
+    out.metrics.record(semconv.STORE_NEW, new, step.runtime)
     times = stored.written / max(1, stored.new)
     found: dict[str, Any] = {semconv.STORE_BYTES: stored.written, semconv.STORE_AMPLIFICATION: round(times, 2)}
     turns = turns_until_full(_GIGABYTE - stored.written, size_bytes, max(0, more)) if more else None
     if turns is not None:
         found[semconv.STORE_TURNS] = turns
     if stored.written - size_bytes <= limit_bytes < stored.written:
-        out.metrics.record(semconv.STORES_LARGE, 1, *names)
+        out.metrics.record(semconv.STORES_LARGE, 1, step.runtime)
         ahead = "" if turns is None else f", and has 1 GB after {turns + 1:,} more states"
         errors.warn_once(
             f"store {step.runtime} {step.workflow}",

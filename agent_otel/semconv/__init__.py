@@ -443,11 +443,11 @@ PAYLOAD_COMPONENT: Final = _counter("agent_otel.workflow.payload.component", "By
     "Bytes of analysed payloads by JSON path.")
 PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (COMPONENT,),
     "Bytes of analysed payloads that no model request of their execution held, by JSON path.")
-STORE_WRITTEN: Final = _counter("agent_otel.workflow.store.written", "By", (RUNTIME, WORKFLOW_NAME),
+STORE_WRITTEN: Final = _counter("agent_otel.workflow.store.written", "By", _WORKFLOW,
     "Bytes that threads write into stores that keep every payload: checkpoints, results of steps, sessions.")
-STORE_NEW: Final = _counter("agent_otel.workflow.store.new", "By", (RUNTIME, WORKFLOW_NAME),
+STORE_NEW: Final = _counter("agent_otel.workflow.store.new", "By", _WORKFLOW,
     "Bytes among these that no earlier payload of the thread had; written ÷ new is the write amplification.")
-STORES_LARGE: Final = _counter("agent_otel.workflow.store.large", "{thread}", (RUNTIME, WORKFLOW_NAME),
+STORES_LARGE: Final = _counter("agent_otel.workflow.store.large", "{thread}", _WORKFLOW,
     "Threads that have written more than AGENT_OTEL_STORE_WARN_BYTES; each counts once.")
 PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (),
     "Bytes of analysed payloads that were there a second time.")

@@ -36,6 +36,9 @@ counts = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:
         if sample.name.startswith("agent_otel_workflow_store") and not sample.name.endswith("_created"):
+            assert sample.labels == {
+                "workflow_runtime": "langgraph", "gen_ai_agent_name": "clerk", "gen_ai_workflow_name": "clerk"
+            }, sample.labels
             counts[sample.name] = counts.get(sample.name, 0) + sample.value
 (kept,) = connection.execute("SELECT sum(length(checkpoint)) FROM checkpoints").fetchone()
 (writes,) = connection.execute("SELECT sum(length(value)) FROM writes").fetchone()
