@@ -74,13 +74,13 @@ def test_tools_by_bytes_and_workflows_by_room(agent: Agent) -> None:
     with terminal(PROGRAM, "top", agent.address, "--interval", "1") as screen:
         screen.shows("fetch_page", "triage", "Quit")
         tools = [
-            ["fetch_page", "1", "0", "97.7", "KiB", "128.0", "KiB", "1", "0", "0", "0"],
-            ["search", "1", "0", "19.6", "KiB", "32.0", "KiB", "1", "1", "0", "0"],
-            [NAME, "3", "0", "900", "B", "1.0", "KiB", "0", "0", "2", "0"],
+            ["fetch_page", "1", "0", "97.7", "KiB", "97.7", "KiB", "1", "0", "0", "0"],
+            ["search", "1", "0", "19.6", "KiB", "19.6", "KiB", "1", "1", "0", "0"],
+            [NAME, "3", "0", "900", "B", "300", "B", "0", "0", "2", "0"],
         ]
         screen.becomes(tools, lambda: _lines(screen, "fetch", "search", "read"))
-        # 1.8 MB of 2 MiB are in the bucket up to 90 %; it grew by 600,000 bytes a turn.
-        workflow = ["triage", "dapr", "input", "90%", "204.8", "KiB", "0", "1", "0", "0"]
+        # 1.8 MB of 2 MiB; it grew by 600,000 bytes a turn.
+        workflow = ["triage", "dapr", "input", "85.8%", "290.2", "KiB", "0", "1", "0", "0"]
         screen.becomes([workflow], lambda: _lines(screen, "triage"))
 
 
@@ -90,7 +90,7 @@ def test_eighty_columns_hold_both_tables(agent: Agent) -> None:
         screen.shows("fetch_page", "refused")
         heads = ["tool", "calls", "/min", "bytes", "v", "largest", "large", "cut", "repeats", "partial"]
         screen.becomes([heads], lambda: _lines(screen, "tool"))
-        figures = ["3", "0", "900", "B", "1.0", "KiB", "0", "0", "2", "0"]
+        figures = ["3", "0", "900", "B", "300", "B", "0", "0", "2", "0"]
         screen.becomes([(True, figures)], lambda: [("…" in line[0], line[1:]) for line in _lines(screen, "read")])
         assert NAME not in screen.text
         screen.press("\x1b[B\x1b[B")  # down, to the third
@@ -171,14 +171,14 @@ def test_a_prometheus(environment: Callable[[str], Environment]) -> None:
         terminal(PROGRAM, "top", "--prometheus", engine.url, "--since", "10m", columns=120) as screen,
     ):
         screen.shows("search")
-        # Twenty-one calls in ten minutes, of no execution in which they could be repeats.
-        tool = ["search", "21", "2", "19.6", "KiB", "32.0", "KiB", "1", "0", "0", "0"]
+        # Twenty-three calls in ten minutes, of no execution in which they could be repeats.
+        tool = ["search", "23", "2", "58.7", "KiB", "19.5", "KiB", "3", "0", "0", "0"]
         screen.becomes([tool], lambda: _lines(screen, "search"))
         found = json.loads(run("top", "--prometheus", engine.url, "--since", "10m", "--json").out)
         of_search = [
             (row["calls"], row["per_minute"], row["large"]) for row in found["tools"] if row["name"] == "search"
         ]
-        assert [(21, 2.1, 1)] == of_search
+        assert [(23, 2.3, 3)] == of_search
 
 
 @pytest.mark.parametrize(
