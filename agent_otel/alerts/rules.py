@@ -97,57 +97,8 @@ def _asked(query: str, labels: Iterable[str], words: str, otherwise: str = "") -
     return f'{{{{ with printf "{text}" {values} | query }}}}{{{{ with . | first }}}}{words}{{{{ end }}}}{last}'
 
 
-_TOOL_LABEL, _AGENT_LABEL, _WORKFLOW_LABEL, _RUNTIME_LABEL, _MODEL_LABEL = map(
-    prometheus_label,
-    (semconv.GEN_AI_TOOL_NAME, semconv.AGENT_NAME, semconv.WORKFLOW_NAME, semconv.RUNTIME, semconv.REQUEST_MODEL),
-)
-_IN_JOB: Final = _of(JOB, "in job {{ . }}")  # some series have no job
-_OF_AGENT: Final = _of(_AGENT_LABEL, "of agent {{ . }}") + _IN_JOB
+_TOOL_LABEL, _WORKFLOW_LABEL = map(prometheus_label, (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME))
 _BEGAN: Final = '{{ (. | value | toTime).Format "15:04" }}'
-
-
-class _Who(NamedTuple):
-    """Whom an alert is about: the beginning of its summary, its labels, and its dashboard with variables."""
-
-    text: str
-    labels: tuple[str, ...]
-    dashboard: str
-    variables: Mapping[str, str]
-
-
-_WHO: Final = {
-    "tool": _Who(
-        f"Tool {{{{ $labels.{_TOOL_LABEL} }}}}{_OF_AGENT}",
-        (_TOOL_LABEL, _AGENT_LABEL),
-        "tools",
-        {"job": JOB, "tool": _TOOL_LABEL},
-    ),
-    "workflow": _Who(
-        f"Workflow {{{{ $labels.{_WORKFLOW_LABEL} }}}} on {{{{ $labels.{_RUNTIME_LABEL} }}}}{_OF_AGENT}",
-        (_RUNTIME_LABEL, _WORKFLOW_LABEL, _AGENT_LABEL),
-        "payload",
-        {"job": JOB, "workflow": _WORKFLOW_LABEL},
-    ),
-    "run": _Who(
-        f"Workflow{_of(_WORKFLOW_LABEL, '{{ . }}')}{_OF_AGENT}",
-        (_WORKFLOW_LABEL, _AGENT_LABEL),
-        "executions",
-        {"job": JOB},
-    ),
-    "agent": _Who(f"Agent{_of(_AGENT_LABEL, '{{ . }}')}{_IN_JOB}", (_AGENT_LABEL,), "executions", {"job": JOB}),
-    "model": _Who(
-        f"Model {{{{ $labels.{_MODEL_LABEL} }}}}{_OF_AGENT}", (_MODEL_LABEL, _AGENT_LABEL), "executions", {"job": JOB}
-    ),
-    "store": _Who(f"Claim store{_IN_JOB}", (), "executions", {"job": JOB}),
-    "executions": _Who(f"Executions{_IN_JOB}", (), "executions", {"job": JOB}),
-    "processes": _Who(f"agent_otel{_IN_JOB}", (), "health", {"job": JOB}),
-    "dapr": _Who(
-        f"Workflow {{{{ $labels.{DAPR_LABELS[2]} }}}} of app {{{{ $labels.{DAPR_LABELS[0]} }}}}{_IN_JOB}",
-        DAPR_LABELS[:3],
-        "payload",
-        {"workflow": DAPR_LABELS[2]},
-    ),
-}
 _OF_WORKFLOW: Final = (JOB, _WORKFLOW_LABEL)
 
 
@@ -161,6 +112,10 @@ class _Pieces(dict[str, str]):
 
 
 _PIECES: Final = {
+    "in_job": _of(JOB, "in job {{ . }}"),  # some series have no job
+    "workflow": _of(_WORKFLOW_LABEL, "{{ . }}"),
+    "agent": _of(prometheus_label(semconv.AGENT_NAME), "{{ . }}"),
+    "of_agent": _of(prometheus_label(semconv.AGENT_NAME), "of agent {{ . }}"),
     "count": '{{ $value | printf "%.0f" }}',
     "share": "{{ $value | humanizePercentage }}",
     "bytes": "{{ $value | humanize1024 }}B",
@@ -556,8 +511,8 @@ class Rule:
         """Return the alert of an export."""
         said, chosen = self._said, query.thresholds
         expr, reads = CONDITIONS[said["condition"]](query)
-        who = _WHO.get(said["who"]) or _Who(said["who"], (), "executions", {})
-        labels = (JOB, *who.labels, *said.get("by", ()))
+        who = _WHO[said["who"]]
+        labels = (JOB, *who["labels"], *said.get("by", ()))
         began = _asked(f'ALERTS_FOR_STATE{{alertname="{self.name}", #}}', labels, _BEGAN, "now")
 
         def value(match: re.Match[str]) -> str:
@@ -571,12 +526,12 @@ class Rule:
             self.name,
             said["severity"],
             expr,
-            f"{who.text}: {text(said['what'])}",
+            text(f"{who['text']}: {said['what']}"),
             f"{text(said['first'])} {text(said['size'])}. Since {began}.",
             text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
             _link(f"agent-otel-{said['dashboard']}", job=JOB)
             if "dashboard" in said
-            else _link(f"agent-otel-{who.dashboard}", **who.variables),
+            else _link(f"agent-otel-{who['dashboard']}", **who["variables"]),
             wait=getattr(chosen, said["wait"]) if "wait" in said else "",
             keep=chosen.keep_firing if said.get("event", True) and "wait" not in said else "",
             reads=reads,
@@ -592,12 +547,9 @@ class Group(NamedTuple):
     interval: str
 
 
-def _groups() -> dict[str, Group]:
-    groups = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-    # A page in the last turns before the cap is of use only if it comes in time.
-    intervals = {"agent-otel-payload": "15s"}
-    return {name: Group(tuple(map(Rule, said)), intervals.get(name, "")) for name, said in groups.items()}
-
-
+#: Whom alerts are about, by the names in the rules: the beginning of the summary, labels, dashboard with its variables.
+_WHO, _said = yaml.safe_load_all(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+# A page in the last turns before the cap is of use only if it comes in time.
+_INTERVALS: Final = {"agent-otel-payload": "15s"}
 # Mimir and Grafana Cloud refuse a group of more than 20 rules, by default. No group reads what another one records.
-GROUPS: Final = _groups()
+GROUPS: Final = {name: Group(tuple(map(Rule, rules)), _INTERVALS.get(name, "")) for name, rules in _said.items()}

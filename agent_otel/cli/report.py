@@ -1,6 +1,6 @@
 """``agent-otel report``: the daily review of a period, from the metrics in a Prometheus.
 
-Each table of the review is rows of names and figures. `_TABLES` says how they are shown.
+Each table of the review is rows of names and figures. ``report.yaml`` says how they are shown.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections import defaultdict
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+import yaml
 from markdown_it import MarkdownIt
 
 from agent_otel import semconv
@@ -77,7 +79,7 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
         text = _markdown(found, rows, runbook_url)
         if form == "html":
             body = MarkdownIt("commonmark", {"html": False}).enable("table").render(text)
-            text = _HTML.format(title=html.escape(_TITLE), body=body)
+            text = _BESIDE.with_suffix(".html").read_text(encoding="utf-8").format(title=html.escape(_TITLE), body=body)
         click.echo(console.shown(text), nl=False)
     if not any(row["now"] or row["before"] for row in found["totals"]):
         console.warn(
@@ -324,25 +326,8 @@ _SETTINGS: Final = {
     semconv.COMPACT: "AGENT_OTEL_COMPACT_ARGUMENTS",
 }
 _NAME: Final = re.compile(r"[\w.:/-]+")
-_HTML: Final = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-table {{ border-collapse: collapse; margin: .5rem 0 1.5rem; }}
-th, td {{ border-bottom: 1px solid #8886; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; }}
-td {{ font-variant-numeric: tabular-nums; }}
-code {{ overflow-wrap: anywhere; }}
-</style>
-</head>
-<body>
-{body}</body>
-</html>
-"""
+#: Beside this module are the tables as rows, and the page of HTML around them.
+_BESIDE: Final = Path(__file__)
 
 
 class _Cells(dict[str, Any]):
@@ -386,98 +371,8 @@ class _Table:
         return [tuple(text.format_map(_Cells(row)) for text in self.texts.split(" | ")) for row in rows]
 
 
-_TABLES: Final = (
-    _Table("totals", "In short", " | now | before | change", "{what} | {now:,} | {before:,} | {change}"),
-    _Table(
-        "grown",
-        "What grew",
-        "tool | mean | before | growth | p95 | p95 before | calls",
-        "{tool} | {mean:,} | {mean_before:,} | {factor:.1f} x | {p95:,} | {p95_before:,} | {calls:,}",
-        "A tool's mean result, in bytes; p95 is estimated from buckets.",
-        "AgentToolResultGrown",
-    ),
-    _Table(
-        "cut",
-        "What was cut",
-        "tool | layer | reason | results | share",
-        "{tool} | {layer} | {reason} | {results:,} | {share:.1%}",
-        "Truncated results, and their share of the tool's calls.",
-        "AgentToolFirstTruncation",
-        names=3,
-    ),
-    _Table(
-        "incomplete",
-        "Worst answers",
-        "tool | reason | answers",
-        "{tool} | {reason} | {answers:,}",
-        "Final answers while the model had a part of a result only.",
-        "AgentAnswersIncomplete",
-        names=2,
-    ),
-    _Table(
-        "repeating",
-        "Who repeats",
-        "tool | repeats | share",
-        "{tool} | {repeats:,} | {share:.1%}",
-        "Calls with the arguments of an earlier call in the same execution, or the same result again and again.",
-    ),
-    _Table(
-        "missed",
-        "Cache misses",
-        "part | change | money | tokens",
-        "{part} | {change} | {money} | {tokens:,}",
-        "Tokens that the provider's cache would have had if no request had begun otherwise than the one before.",
-        names=2,
-    ),
-    _Table(
-        "nearest",
-        "Payloads nearest to their cap",
-        "runtime | workflow | direction | fullest | near | over | refused | few turns left",
-        "{runtime} | {workflow} | {direction} | {utilization:.0%} | {near:,} | {over:,} | {refused:,} | "
-        "{few_turns_left:,}",
-        "The fullest payload, as the upper bound of its bucket; 100% is the cap.",
-        "AgentWorkflowPayloadNearCap",
-        names=3,
-    ),
-    _Table(
-        "costs.workflows",
-        "Costliest workflows",
-        "workflow | agent | money | each | executions | tokens | cached | requests | retries",
-        "{workflow} | {agent} | {money} | {money_each} | {executions:,} | {tokens:,} | {cached:.1%} | "
-        "{requests:,} | {retries:,}",
-        "Finished executions; without money, no model has a price (AGENT_OTEL_MODEL_PRICES). Cached is the share of "
-        "the tokens that a provider's cache has served.",
-        names=2,
-    ),
-    _Table(
-        "costs.tools",
-        "Money by tool",
-        "tool | money | tokens | tokens of its definition",
-        "{name} | {money} | {tokens:,} | {definition_tokens:,}",
-        "Input tokens of a tool's results and arguments in all requests; those of its definition stand apart.",
-    ),
-    _Table(
-        "costs.models",
-        "Money by model",
-        "model | money | tokens",
-        "{name} | {money} | {tokens:,}",
-        "Input tokens of all requests.",
-    ),
-    _Table(
-        "costs.saved",
-        "Saved by remedies",
-        "remedy | money | tokens",
-        "{remedy} | {money} | {tokens:,}",
-        "What requests would have had in addition.",
-    ),
-    _Table(
-        "costs.savable",
-        "Savable by remedies that are off",
-        "remedy | money | tokens | setting",
-        "{remedy} | {money} | {tokens:,} | {setting}",
-        "Estimates for each remedy by itself; two save less than the sum. A change of old messages costs cached "
-        "tokens, which is not taken off.",
-    ),
+_TABLES: Final = tuple(
+    _Table(**row) for row in yaml.safe_load(_BESIDE.with_suffix(".yaml").read_text(encoding="utf-8"))
 )
 
 

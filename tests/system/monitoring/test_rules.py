@@ -26,6 +26,7 @@ from agent_otel.remedies.claim_check import envelope
 from agent_otel.semconv.types import HISTOGRAM
 from agent_otel.settings import Settings
 from agent_otel.settings.kinds import variable_of
+from tests import rule_files
 from tests.rows import each_row
 from tests.system.engines import alertmanager, asking, prometheus, starting, victoria_metrics
 from tests.system.monitoring import stores
@@ -125,7 +126,7 @@ def _check_names(expression: str) -> None:
 
 
 def test_the_files_are_what_the_rules_render() -> None:
-    rendered = alerts.files(files.runbooks())
+    rendered = rule_files.files(files.runbooks())
 
     assert rendered == {path: (ROOT / path).read_text() for path in rendered}
 
