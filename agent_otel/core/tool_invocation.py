@@ -176,7 +176,7 @@ class ToolInvocation(Dispatch):
             series = out.metrics.tool(name, also_timed_by)
         if call.name not in tool_names.called:
             tool_names.keep(tool_names.called, call.name)
-        self.agent, self.name, self.series = execution_context.agent_of(call.agent), name, series
+        self.agent, self.name, self.series = call.agent, name, series
         self.within = within = current_span()
         self.loop = execution_context.loop.get()
         self.tracing = within is not None

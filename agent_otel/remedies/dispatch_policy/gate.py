@@ -187,7 +187,7 @@ def _rule(policy: ToolPolicy | None, record: Dispatch, workflow: str | None) -> 
         raise _DeniedError(semconv.RULE_UNREADABLE)
     if not record.is_readable:
         raise _DeniedError(semconv.RULE_ARGUMENTS)
-    rule = policy.rule_for(workflow, record.agent, record.tool or record.call.name)
+    rule = policy.rule_for(workflow, execution_context.agent_of(record.agent), record.tool or record.call.name)
     if rule is None:
         raise _DeniedError(semconv.RULE_TOOLS)
     return rule
@@ -264,7 +264,7 @@ def _dispatched(record: Dispatch, call: ToolCall | None, workflow: str | None) -
     return DispatchedCall(
         record.tool or record.call.name,
         _readable(None if call is None else call.arguments),
-        record.agent,
+        execution_context.agent_of(record.agent),
         workflow,
         record.execution,
         record.call.call_id,
