@@ -230,8 +230,9 @@ print(json.dumps([grown, prometheus_client.generate_latest().decode()]))
 
 
 def test_ten_thousand_invented_names(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:
-    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "both", **receiver.environment()}
-    child = environment("bare").run(_MANY, env={**env, "OTEL_TRACES_EXPORTER": "none"}, check=True)
+    env = {"AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "both", **receiver.environment(), "OTEL_TRACES_EXPORTER": "none"}
+    env["OTEL_METRIC_EXPORT_INTERVAL"] = "900000"  # at an export, the SDK adds its own copy of each series
+    child = environment("bare").run(_MANY, env=env, check=True)
     grown, exposed = json.loads(child.stdout)
 
     scraped = wire.scraped(exposed)
@@ -245,10 +246,11 @@ def test_ten_thousand_invented_names(environment: Callable[[str], Environment], 
     assert 50 + 1 + 1 == len(agents), "50 names, _other and none"
     assert scraped == wire.pushed(receiver.points)
     assert grown < 4 * 1024 * 1024
-    warnings = _warnings(child)
-    assert 2 == len(warnings)
-    assert warnings[0].startswith("More than 100 distinct values of gen_ai.tool.name;")
-    assert warnings[1].startswith("More than 50 distinct values of gen_ai.agent.name;")
+    assert [
+        "More than 100 distinct values of gen_ai.tool.name",
+        "More than 50 distinct values of gen_ai.agent.name",
+        "More than 100 distinct values of gen_ai.workflow.name",  # of a run that names only one, both have the name
+    ] == [warning.partition(";")[0] for warning in _warnings(child)]
 
 
 def test_lone_surrogates_lose_nothing(environment: Callable[[str], Environment], receiver: OtlpReceiver) -> None:

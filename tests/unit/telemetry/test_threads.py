@@ -38,8 +38,9 @@ done.set()
 scraper.join()
 value = prometheus_client.REGISTRY.get_sample_value
 labels = {"gen_ai_tool_name": "triple"}
-names = ("result_size_bytes_count", "result_size_bytes_sum", "args_size_bytes_count")
-print([value(f"agent_otel_tool_{name}", labels) for name in names])
+succeeded = {**labels, "error_type": ""}
+of = {"result_size_bytes_count": succeeded, "result_size_bytes_sum": succeeded, "args_size_bytes_count": labels}
+print([value(f"agent_otel_tool_{name}", having) for name, having in of.items()])
 """
 
 
