@@ -190,9 +190,8 @@ class TestPrefect(RuntimeContract):
             for metric in case["metrics"]
             if metric["name"] == "agent_otel.workflow.payload.rejected" and metric["sum"]
         }
-        assert refused == {
-            "refused": {"workflow.runtime": "prefect", "gen_ai.workflow.name": "given", "direction": "input"}
-        }
+        names = {"gen_ai.agent.name": "given", "gen_ai.workflow.name": "given"}
+        assert refused == {"refused": {"workflow.runtime": "prefect", "direction": "input", **names}}
 
 
 _ROLLED_BACK = """
