@@ -117,7 +117,7 @@ def test_the_limit_of_an_offloader_is_the_budget(
         done = environment(row).run(code, env=env, check=True)
     budgets, errors = json.loads(done.stdout.splitlines()[-1])
     assert errors == {}
-    assert budgets == [[12_000, "framework"]] * 3 + [[16_000, "default"]] * 3
+    assert budgets == [[12_000, "framework"]] * 3 + [[32_768, "ceiling"]] * 3
     offloading, plain = (list(tool_results(sent).values()) for sent in server.requests if len(tool_results(sent)) == 3)
     assert [len(text) for text in offloading[:1]] == [12_000]
     assert len(offloading[1]) < 12_000
