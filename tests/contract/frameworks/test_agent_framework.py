@@ -121,7 +121,8 @@ async def main():
 
 asyncio.run(main())
 spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
-print(json.dumps([[span.get("gen_ai.tool.call.id"), span.get("gen_ai.agent.name")] for span in spans]))
+agents = [span.get("agent_otel.sub_agent", span.get("gen_ai.agent.name")) for span in spans]
+print(json.dumps([[span.get("gen_ai.tool.call.id"), agent] for span, agent in zip(spans, agents, strict=True)]))
 """
 
 

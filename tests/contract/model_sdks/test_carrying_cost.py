@@ -109,6 +109,8 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
         "gen_ai_tool_name": "search",
         "gen_ai_request_model": "gpt-4o",
         "part": "tool_results",
+        "gen_ai_agent_name": "answer",
+        "gen_ai_workflow_name": "answer",
     }
     labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": "answer"}
     assert found["agent_otel_execution_tokens_sum"] == [[labels, read + written]]
@@ -118,7 +120,7 @@ def test_the_parts_sum_up_to_the_providers_tokens_and_price(environment: Callabl
         "execution": "run",
         "trace": "",
         "workflow": "answer",
-        "agent": "",
+        "agent": "answer",
         "dollars": pytest.approx(total_price, abs=1e-9),
         "tokens": read + written,
         "requests": 4,

@@ -304,7 +304,8 @@ def test_a_refused_message_to_an_entity_is_the_workflows(environment: Callable[[
     """No payload of it is measured; the activity beside it has an input of 5 bytes."""
     done = environment("durabletask").run(_TO_AN_ENTITY, env={**QUIET, "AGENT_OTEL": "1"}, check=True, timeout=60)
     refused, messages = json.loads(done.stdout.splitlines()[-1])
-    where = {"workflow.runtime": "durabletask", "gen_ai.workflow.name": "asking", "direction": "input"}
+    names = {"gen_ai.agent.name": "asking", "gen_ai.workflow.name": "asking"}
+    where = {"workflow.runtime": "durabletask", "direction": "input", **names}
     assert (refused, messages) == ([[where, 1]], [])
 
 
