@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tempfile
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -20,7 +21,7 @@ WRITTEN: Final = "written"
 UNCHANGED: Final = "unchanged"
 REFUSED: Final = "refused"
 _OUR_NAMES: Final = ("agent-otel", "agent_otel")
-PACKED: Final = Path(__file__).resolve().parent / "files"
+PACKED: Final = Path(__file__).resolve().parent / "files.zip"
 CHECKOUT: Final = Path(__file__).resolve().parent.parent.parent
 _SECTION: Final = re.compile(r"^## (\w+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FIRST: Final = re.compile(r"^First: (.*)$", re.MULTILINE)
@@ -53,24 +54,24 @@ class Dashboard(NamedTuple):
         return sum(one["type"] != "row" for one in every)
 
 
-def folder(name: str) -> Path:
-    """Return ``dashboards`` or ``alerts``: from the wheel, else from the checkout.
+def texts(name: str, pattern: str) -> dict[str, str]:
+    """Return path -> text of the shipped files below ``dashboards`` or ``alerts`` that match a glob.
+
+    They are in the wheel's archive, else in the checkout.
 
     Raises:
-        Failure: neither has it.
+        Failure: neither has them.
     """
-    if (PACKED / name).is_dir():
-        return PACKED / name
-    if (CHECKOUT / "pyproject.toml").is_file() and (CHECKOUT / name).is_dir():
-        return CHECKOUT / name
-    raise Failure(f"this installation of agent-otel holds no {name}; install it from a wheel or run it in a checkout")
-
-
-def texts(name: str, pattern: str) -> dict[str, str]:
-    """Return path -> text of the shipped files below ``dashboards`` or ``alerts`` that match a glob."""
-    root = folder(name)
-    found = (path for path in root.glob(pattern) if path.is_file())
-    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(found)}
+    if PACKED.is_file():
+        with zipfile.ZipFile(PACKED) as packed:
+            wanted = re.compile(re.escape(f"{name}/{pattern}").replace(r"\*", "[^/]*"))
+            found = filter(wanted.fullmatch, packed.namelist())
+            return {entry.partition("/")[2]: packed.read(entry).decode() for entry in found}
+    root = CHECKOUT / name
+    if not (CHECKOUT / "pyproject.toml").is_file() or not root.is_dir():
+        raise Failure(f"this installation of agent-otel has no {name}; install it from a wheel or run it in a checkout")
+    paths = (path for path in root.glob(pattern) if path.is_file())
+    return {path.relative_to(root).as_posix(): path.read_text(encoding="utf-8") for path in sorted(paths)}
 
 
 def runbooks() -> dict[str, str]:
@@ -92,7 +93,7 @@ def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
     """
     every = {board.uid: board for board in (Dashboard(*item) for item in texts("dashboards", "*.json").items())}
     if not every:
-        raise Failure(f"this installation of agent-otel is broken: {folder('dashboards')} holds no dashboard")
+        raise Failure("this installation of agent-otel is broken: it has no dashboard")
     unknown = sorted(set(uids) - every.keys())
     if unknown:
         raise Failure(f"no dashboard of ours: {', '.join(unknown)}. There are {', '.join(every)}.")

@@ -30,7 +30,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("agent_otel", "alerts", "dashboards", "startup"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (".gitignore", "LICENSE", "README.md", "pyproject.toml"):
+    for name in (".gitignore", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml"):
         shutil.copy(ROOT / name, copy)
     return copy
 

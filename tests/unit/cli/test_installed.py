@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import sys
@@ -13,8 +14,6 @@ import pytest
 from tests import environments
 from tests.environments import ROOT, Environment
 
-FILES = "agent_otel/cli/files/"
-
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -22,7 +21,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("checkout")
     for name in ("agent_otel", "alerts", "dashboards", "startup"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in (".gitignore", "LICENSE", "README.md", "pyproject.toml"):
+    for name in (".gitignore", "LICENSE", "README.md", "hatch_build.py", "pyproject.toml"):
         shutil.copy(ROOT / name, copy)
     environments.uv("build", "--wheel", "--out-dir", str(copy / "dist"), str(copy))
     (built,) = (copy / "dist").glob("*.whl")
@@ -37,7 +36,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environm
 
 def test_the_wheel_holds_them(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        packed = {name.removeprefix(FILES): archive.read(name) for name in archive.namelist() if name.startswith(FILES)}
+        files = archive.read("agent_otel/cli/files.zip")
+    with zipfile.ZipFile(io.BytesIO(files)) as archive:
+        packed = {name: archive.read(name) for name in archive.namelist()}
+    assert len(files) < 300_000
     dashboards = [path for pattern in ("*.json", "*/*.yaml") for path in (ROOT / "dashboards").glob(pattern)]
     rules = [path for path in (ROOT / "alerts").rglob("*") if path.is_file()]
     assert {path.relative_to(ROOT).as_posix(): path.read_bytes() for path in (*dashboards, *rules)} == packed
