@@ -115,7 +115,7 @@ def _langgraph_inlined(value: Any) -> None:
 
 def _saving(value: Any) -> tuple[Any, Any]:
     saving = langgraph._Saving(_space(serde=None))
-    saving.seen, saving.inline, saving.blobs = True, 1, 10**9
+    saving.seen, saving.inline, saving.sizes = True, 1, [10**9]
     config = {"configurable": {"thread_id": value, "checkpoint_ns": value}}
     return saving, config
 
