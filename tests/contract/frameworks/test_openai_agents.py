@@ -236,7 +236,7 @@ def test_a_deferred_call_leaves_no_open_span(environment: Callable[[str], Enviro
     assert (said, errors) == ("1 to approve", {})
     assert "execute_tool shell" in started
     assert kept == {}
-    assert exported == [["invoke_agent clerk"]] * 2
+    assert exported == [["chat scripted", "invoke_agent clerk"]] * 2
 
 
 del Delivery
