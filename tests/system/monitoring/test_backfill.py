@@ -28,7 +28,7 @@ _OTHERS = {
     "process_start_time_seconds": "gauge",
     "up": "gauge",
 }
-_MOST_BYTES = 46_000_000
+_MOST_BYTES = 80_000_000
 _servers = pytest.mark.parametrize("name", stores.NAMES)
 
 

@@ -40,6 +40,7 @@ _DAPR_BODY_BYTES = 4 * 1024 * 1024  # daprd's --max-body-size
 _HISTORY_TO_INPUT = 1.8
 _DAPR_ACTIVITY_BYTES = 2 * 1024 * 1024
 _DAPR_BUCKETS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0, 1.5, 2.0)  # of daprd 1.18
+_GROWN_ORDER = 4750
 _REFUSED = "trying to send message larger than max (2359767 vs. 2097152)"
 
 sidecar = CollectorRegistry()
@@ -142,14 +143,14 @@ def delete_order(order: int) -> str:
 
 @agent_otel.tool(name="check_status", agent="support")
 async def check_slowly(order: int) -> str:
-    """Look an order up, and wait for it."""
+    """Look an order up, and wait for it: later orders have grown."""
     await asyncio.sleep(0.004)
-    return f'{{"order": {order}, "status": "open"}}'
+    return f'{{"order": {order}, "status": "{"open" if order < _GROWN_ORDER else text(5 * _KB, order)}"}}'
 
 
-async def check_two() -> None:
+async def check_two(order: int) -> None:
     """Two calls at once, of which the second waits for its turn."""
-    await asyncio.gather(check_slowly(order=4711), check_slowly(order=4712))
+    await asyncio.gather(check_slowly(order=4711), check_slowly(order=order))
 
 
 def loop(number: int) -> Work:
@@ -157,7 +158,7 @@ def loop(number: int) -> Work:
     agent_otel.remedies.use_policy({"rules": [{"tools": "check_status"}]})
     with agent_otel.execution(f"loop-{number}", workflow="answer_ticket", agent="support"):
         delete_order(order=4711)
-        asyncio.run(check_two())
+        asyncio.run(check_two(4700 + number))
         for _ in range(3):
             for _ in range(15):
                 check_status(order=4711)
