@@ -93,7 +93,8 @@ async def main():
 
 asyncio.run(main())
 spans = [span["attributes"] for span in telemetry.spans() if "tool.args_hash" in span["attributes"]]
-print(json.dumps({span["gen_ai.tool.call.id"]: span.get("gen_ai.agent.name") for span in spans}))
+names = [span.get("agent_otel.sub_agent", span.get("gen_ai.agent.name")) for span in spans]
+print(json.dumps({span["gen_ai.tool.call.id"]: name for span, name in zip(spans, names, strict=True)}))
 """
 
 

@@ -136,5 +136,6 @@ def test_each_call_is_one_record_and_what_is_sent_is_delivered(environment: Call
     delivered = (m for m in metrics if m["name"] == "agent_otel.tool.result.delivered")
     assert {metric["attributes"]["gen_ai.tool.name"]: metric["sum"] for metric in delivered if metric["sum"]} == {
         "lookup_later": LOOKUP_BYTES,
+        "broken": len(told[1].encode()),
         "own": 70,
     }
