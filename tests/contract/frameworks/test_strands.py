@@ -149,8 +149,9 @@ def test_a_result_without_content_counts_whole(environment: Callable[[str], Envi
         model = OpenAIModel(client_args={"api_key": "scripted"}, model_id="scripted")
         agent = Agent(model=model, tools=[tool], callback_handler=None)
         print(agent.tool.bare(record_direct_tool_call=False))
-        tool = {"error_type": "", "gen_ai_tool_name": "bare"}
-        print(REGISTRY.get_sample_value("agent_otel_tool_result_size_bytes_sum", tool))
+        samples = [sample for family in REGISTRY.collect() for sample in family.samples]
+        sums = (each for each in samples if each.name == "agent_otel_tool_result_size_bytes_sum")
+        print(*(each.value for each in sums if each.labels["gen_ai_tool_name"] == "bare"))
         print(*(sample.value for family in REGISTRY.collect() for sample in family.samples
                 if sample.name == "agent_otel_internal_errors_total"))
     """
