@@ -101,6 +101,8 @@ class Contract:
     run_spans: ClassVar[dict[str, str]] = {}
     #: Whether the framework has agents whose runs are executions.
     has_runs: ClassVar[bool] = False
+    #: Cases of calls outside of a run, which nothing names.
+    unnamed: ClassVar[tuple[str, ...]] = ()
     #: Calls that executions count and that have no record, by case: those that wait. Those of no run are negative.
     waiting: ClassVar[dict[str, int]] = {}
     own: ClassVar[dict[str, Case]] = {}
@@ -237,7 +239,7 @@ class Contract:
             names.setdefault((labels.get("gen_ai.agent.name"), labels.get("gen_ai.workflow.name")), []).append(name)
         if self.has_runs or not self.agent_name:
             assert len(names) <= 1, str(names)
-        if self.agent_name and self.has_runs and case_name not in self.run_spans:
+        if self.agent_name and self.has_runs and case_name not in (*self.run_spans, *self.unnamed):
             assert all(all(pair) for pair in names), "a team has its own name"
             if case_name == next(iter(self.cases())):
                 assert set(names) == {(self.agent_name, self.agent_name)}

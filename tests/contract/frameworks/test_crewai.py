@@ -51,6 +51,7 @@ class TestCrewAI(Delivery):
     has_runs = True
     # Of no crew: a step is run without its own, and the program itself asks the model.
     waiting: ClassVar = dict.fromkeys(("a step of a plan", "a model's function", "a model's function that raises"), -1)
+    unnamed: ClassVar = ("a model's function", "a model's function that raises")
     origin = None
     variables: ClassVar = {
         "CREWAI_DISABLE_TRACKING": "true",
