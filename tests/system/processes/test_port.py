@@ -203,7 +203,8 @@ def test_another_worker_takes_the_port_over(environment: Callable[[str], Environ
         "PROMETHEUS_MULTIPROC_DIR": str(folder),
         "PYTHONPATH": str(tmp_path),
     }
-    sample = 'agent_otel_tool_result_size_bytes_count{error_type="",gen_ai_tool_name="repeat"}'
+    labels = 'error_type="",gen_ai_agent_name="",gen_ai_tool_name="repeat",gen_ai_workflow_name=""'
+    sample = f"agent_otel_tool_result_size_bytes_count{{{labels}}}"
     with servers.start(*command, env=env, cwd=tmp_path) as running:
         for number in range(1, 31):
             assert "x" * number == _get(path, f"/{number}", running)
