@@ -21,7 +21,8 @@ class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg]
         if version == "editable":
             return
         root = Path(self.root)
-        archive = Path(tempfile.mkdtemp()) / "files.zip"
+        self._folder = tempfile.TemporaryDirectory()  # removed with this hook, after the build
+        archive = Path(self._folder.name) / "files.zip"
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
             for path in sorted({path for pattern in PATTERNS for path in root.glob(pattern) if path.is_file()}):
                 packed.writestr(

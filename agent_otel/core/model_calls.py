@@ -65,8 +65,6 @@ _LANGGRAPH = "langgraph"
 _ends: dict[int, None] = {}
 #: Results that a remedy has replaced in a request that is about to be sent, by the hash of the text in their place.
 _replaced: dict[int, Replaced] = {}
-
-
 #: Arguments that a remedy has shortened in a request, by the digest of those that are left.
 _shortened: dict[str, Arguments] = {}
 
@@ -220,10 +218,10 @@ def step_ended(  # noqa: PLR0913, PLR0917 - all that is known of a step
     reason = None if cut is None else cut.reason
     call = ModelCall(name, asks, answers, digest, measured, reason, None, None, seen, None, None, None)
     executions.step_ended(state, seen)
-    seen.counted_later = functools.partial(_count_step, out, execution_id, call)
-    if asked is not None:
-        seen.counted_later()
-        seen.counted_later = None
+    if asked is None:
+        seen.counted_later = functools.partial(_count_step, out, execution_id, call)
+    else:
+        _count_step(out, execution_id, call)
 
 
 def _value_of(data: Serialised) -> str:

@@ -20,7 +20,7 @@ from agent_otel.core.delivery import run_elsewhere, take
 from agent_otel.core.execution_context import id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import cannot_rewrite, dialogues
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
-from agent_otel.core.threads import open_calls, parent_of
+from agent_otel.core.threads import open_calls, opened, parent_of
 from agent_otel.core.types import AskedCall, ModelRequest
 from agent_otel.core.usage import answered_by, finish_reasons
 from agent_otel.telemetry import foreign_spans, spans
@@ -82,8 +82,8 @@ class _Chat:
             span = spans.open_chat_span(self._out.tracer, attributes, self._start_ns, parent, error_type)
             exemplar = spans.exemplar_of(span)
             span.end()
-            if self._run is not None and self._run.root is None and parent is INVALID_SPAN:
-                self._run.root = span.get_span_context()
+            if parent is INVALID_SPAN:
+                opened(self._run, span)
         self._out.metrics.model(sent.model).took(self._provider, error_type, seconds, exemplar)
 
 

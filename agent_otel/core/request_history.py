@@ -57,6 +57,7 @@ _SHORTEST = 256  # bytes from which arguments are read as JSON
 _NO_TOOLS = hash(())
 _HEADS = tuple(KINDS[part] for part in HEADS)
 _ANSWERED = (*OF_THE_MODEL, semconv.TOOL_RESULTS)
+_ANSWERED_KINDS = frozenset(KINDS[part] for part in _ANSWERED)
 
 
 def compare(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
@@ -145,7 +146,7 @@ def _compare_before(  # noqa: PLR0913, PLR0917 - the readings of one request
         pairs = enumerate(zip(before.prints, parts.prints, strict=False))
         same = next((at for at, (was, now) in pairs if was != now), same)
     # Without an earlier turn, a request is a prompt alone.
-    if total and (execution.results or any(KINDS[part] in parts.kinds for part in _ANSWERED)):
+    if total and (execution.results or not _ANSWERED_KINDS.isdisjoint(parts.kinds)):
         changed = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
         out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
     if not continues:
@@ -318,7 +319,6 @@ def _is_doubled(sized: Sequence[Sized]) -> bool:
 
 
 _PARTS = tuple(KINDS)
-_PREFIX_ANSWERED = frozenset(KINDS[part] for part in _ANSWERED)
 
 # Changes in the part of a request that the request before had: a prompt cache cannot serve what follows them.
 # Providers cache a request's beginning: tools, system prompt, messages in their order. Only a request that continues
@@ -365,7 +365,7 @@ def _of_head(
     for earlier in reversed(list(streams.values())):
         _, sizes, kinds = earlier.parts
         messages = [one for one, kind in zip(earlier.parts.prints, kinds, strict=True) if kind not in _HEADS]
-        is_answered = KINDS[semconv.TOOLS] in kinds and not _PREFIX_ANSWERED.isdisjoint(kinds)
+        is_answered = KINDS[semconv.TOOLS] in kinds and not _ANSWERED_KINDS.isdisjoint(kinds)
         if is_answered and prints.issuperset(messages):
             part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
             at = max(kinds.find(KINDS[part]), 0)

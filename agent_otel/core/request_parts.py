@@ -103,11 +103,9 @@ def timeless(value: object) -> str:
 
 
 def timeless_print(one: Sized) -> int:
-    """Return a fingerprint of a part that does not depend on its dates and times."""
-    read = first_text(one.part.value)[:_READ]
-    text = _CLOCK.sub("", read)
-    # Without a clock, the fingerprint distinguishes texts by their size as well.
-    return hash((one.part.part, text)) if text != read else one.print
+    """Return a fingerprint without dates and times. Texts without a clock are distinguished by their size as well."""
+    text = timeless(one.part.value)
+    return hash((one.part.part, text)) if text != first_text(one.part.value)[:_READ] else one.print
 
 
 def outcome(value: object, measured: Size, arguments: object) -> int:

@@ -26,7 +26,7 @@ from agent_otel.messages.openai import chat_head, chat_parts, item_parts
 from agent_otel.remedies.claim_check.serialization import Content
 from agent_otel.remedies.history.trimmed_line import replaced, weight
 from agent_otel.remedies.history.turns import Changes, History
-from agent_otel.semconv import CONTEXT_SUMMARIZE, GET_TOOL_RESULT
+from agent_otel.semconv import OWN_TOOLS
 from agent_otel.settings import current as settings_in_force
 from agent_otel.telemetry.setup import telemetry
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _MOST_DECISIONS = 8_192
 #: Characters that identify a structured result.
 _READ = 1024 * 1024
-_OWN = (GET_TOOL_RESULT, CONTEXT_SUMMARIZE)
 _READER = ToolReader(
     lambda invocation: invocation.instance,
     ToolResult,
@@ -109,7 +108,7 @@ class ModelBoundary:
         changes = None
         for result in History(messages, seen).results:
             content = result.answered.content
-            whole = None if result.name in _OWN else _size(content, least)
+            whole = None if result.name in OWN_TOOLS else _size(content, least)
             if whole is None:
                 continue
             # Without the images beside it, and without the object that Gemini requires around it.
