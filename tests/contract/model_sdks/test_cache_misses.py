@@ -10,6 +10,7 @@ import pytest
 
 from agent_otel.testing.servers.openai import OpenAIServer, chat_answer
 from agent_otel.testing.servers.scripted import Answer
+from tests.contract.model_sdks.spans import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,20 +19,11 @@ if TYPE_CHECKING:
     from agent_otel.testing.servers.scripted import Endpoint
     from tests.environments import Environment
 
-_PROGRAM = """
-import json, sys
+_PROGRAM = (
+    IN_MEMORY
+    + """
 import genai_prices.data
-import openai, prometheus_client
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-spans = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(spans))
-trace.set_tracer_provider(provider)
-import agent_otel
-from agent_otel._internal import errors
+import openai
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 def definition(name, text="Look it up."):
@@ -80,6 +72,7 @@ shown = [[span.attributes.get(f"agent_otel.context.{name}") for name in names] f
 assert errors.errors == {}, errors.errors
 print(json.dumps([shown, counts]))
 """
+)
 
 
 def _common(one: str, other: str) -> int:

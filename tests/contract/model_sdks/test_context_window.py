@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import usage
+from tests.contract.model_sdks.spans import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,19 +17,10 @@ if TYPE_CHECKING:
 
 ANSWER = "Fine."
 WINDOW = 4000
-_PROGRAM = """
-import json, sys
-import openai, prometheus_client
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-spans = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(spans))
-trace.set_tracer_provider(provider)
-import agent_otel
-from agent_otel._internal import errors
+_PROGRAM = (
+    IN_MEMORY
+    + """
+import openai
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 call = {"id": "call-1", "type": "function", "function": {"name": "search", "arguments": "{}"}}
@@ -73,6 +65,7 @@ shown += [dict(span.attributes) for span in spans.get_finished_spans() if span.n
 assert errors.errors == {}, errors.errors
 print(json.dumps([shown, series, runs]))
 """
+)
 
 
 def test_a_growing_conversation_meets_its_window(environment: Callable[[str], Environment]) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import ToolCall
+from tests.contract.model_sdks.spans import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,19 +15,10 @@ if TYPE_CHECKING:
     from agent_otel.testing.servers.openai import Json, Reply
     from tests.environments import Environment
 
-_PROGRAM = """
-import json, sys
-import openai, prometheus_client
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-spans = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(spans))
-trace.set_tracer_provider(provider)
-import agent_otel
-from agent_otel._internal import errors
+_PROGRAM = (
+    IN_MEMORY
+    + """
+import openai
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted")
 
@@ -68,6 +60,7 @@ for family in prometheus_client.REGISTRY.collect():
 assert errors.errors == {}, errors.errors
 print(json.dumps([loops, counts]))
 """
+)
 #: Case -> the calls of each turn. Every tool has one case, so that its series are those of the case.
 TURNS: dict[str, list[tuple[str, Json]]] = {
     "counter": [("first", {}), *(("search", {"q": "x", "attempt": n}) for n in range(5))],

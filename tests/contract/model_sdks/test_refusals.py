@@ -11,6 +11,7 @@ from agent_otel.testing.servers.anthropic import AnthropicServer, BedrockServer
 from agent_otel.testing.servers.openai import CohereServer, OpenAIServer
 from agent_otel.testing.servers.providers import GeminiServerWithIds
 from agent_otel.testing.servers.scripted import RefusedError
+from tests.contract.model_sdks.spans import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,22 +20,13 @@ if TYPE_CHECKING:
     from agent_otel.testing.servers.scripted import ScriptedServer
     from tests.environments import Environment
 
-_BEGIN = """
-import json, sys
-import prometheus_client
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-spans = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(spans))
-trace.set_tracer_provider(provider)
-import agent_otel
-from agent_otel._internal import errors
+_BEGIN = (
+    IN_MEMORY
+    + """
 
 RESULT = "row " * 500
 """
+)
 _END = """
 tracer = trace.get_tracer("program")
 for kind in sys.argv[2:]:

@@ -9,6 +9,7 @@ import pytest
 
 from agent_otel.testing.servers.openai import OpenAIServer
 from agent_otel.testing.servers.replies import usage
+from tests.contract.model_sdks.spans import IN_MEMORY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,19 +19,10 @@ if TYPE_CHECKING:
 
 ANSWER = "Fine."
 OFFERED = 41
-_PROGRAM = """
-import json, sys
-import openai, prometheus_client
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-spans = InMemorySpanExporter()
-provider = TracerProvider()
-provider.add_span_processor(SimpleSpanProcessor(spans))
-trace.set_tracer_provider(provider)
-import agent_otel
-from agent_otel._internal import errors
+_PROGRAM = (
+    IN_MEMORY
+    + """
+import openai
 from agent_otel.core.tool_definitions import tool_sets
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
@@ -79,6 +71,7 @@ shown = [dict(span.attributes) for span in spans.get_finished_spans() if span.na
 assert errors.errors == {}, errors.errors
 print(json.dumps([shown, run, found]))
 """
+)
 
 
 @pytest.mark.shows("000.model_retries")
@@ -108,15 +101,15 @@ def test_a_request_shows_its_tools_and_what_changed(environment: Callable[[str],
     changes = [of(number, "changed_part") for number in range(7)]
     assert changes == [None, None, None, "tool_results", "system", "tools", None]
     assert (of(3, "changed_message"), of(3, "changed_tool"), of(5, "changed_tool")) == (3, "search", "late")
+    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": "answer"}
     assert found["agent_otel_model_prefix_changes_total"] == [
-        [{"part": part, "change": change}, 1.0]
+        [{"part": part, "change": change, **labels}, 1.0]
         for part, change in (("tool_results", "content"), ("system", "content"), ("tools", "added"))
     ]
 
     assert run["agent_otel.execution.model_requests"] == 7
     assert run["agent_otel.execution.model_retries"] == 1
     assert run["agent_otel.execution.tool_calls"] == 2
-    labels = {"gen_ai_workflow_name": "answer", "gen_ai_agent_name": "answer"}
     assert found["agent_otel_execution_model_requests_sum"] == [[labels, 7]]
     assert found["agent_otel_execution_model_retries_sum"] == [[labels, 1]]
     assert found["agent_otel_execution_cached_tokens_sum"] == [[labels, 0]]

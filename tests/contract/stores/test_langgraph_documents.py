@@ -24,6 +24,7 @@ class TestDocuments(StoreContract):
     program = "langgraph_documents"
     environment = "langgraph-documents"
     runtime = "langgraph"
+    env: ClassVar[dict[str, str]] = {"AGENT_OTEL_STORE_WARN_BYTES": "1GiB"}  # the thread of "large" writes 60 MiB
     integrations: ClassVar[dict[str, list[str]]] = {
         "langgraph-checkpoint-mongodb": ["langgraph.checkpoint.mongodb.saver:MongoDBSaver.__init__"],
         "langgraph-checkpoint-redis": ["redis.commands.json:_JSONBase._encode"],
