@@ -42,9 +42,8 @@ _OF_WORKFLOW = (WORKFLOW,)
 _GLANCE = glance(
     stat_of(
         "Worst payload",
-        "The workflow with the highest share of its cap that a payload reached, as the upper bound of its bucket. From "
-        f"{NEAR_RATIO:.0%} on the next turn may be the last; above 100 % the runtime rejects the payload or stalls. "
-        "See What fills it.",
+        f"The workflow whose largest payload has the most of its cap. From {NEAR_RATIO:.0%} on the next turn may be "
+        "the last. Above 100 % the runtime rejects the payload or stalls. See What fills it.",
         highest(filled(S, *_OF_WORKFLOW)),
         SHARE,
         NEAR,

@@ -108,7 +108,7 @@ _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _WORKFLOW: Final = (prometheus_label(semconv.RUNTIME), prometheus_label(semconv.WORKFLOW_NAME), semconv.DIRECTION)
 _RUN: Final = (prometheus_label(semconv.WORKFLOW_NAME), prometheus_label(semconv.AGENT_NAME))
 _MODEL: Final = prometheus_label(semconv.REQUEST_MODEL)
-#: Growth of a tool's mean result from which it is listed, and the calls in each period that a mean needs.
+#: Minimum growth of a tool's mean result in the list, and minimum calls in each period for a mean.
 _GROWN: Final = 1.2
 _CALLS: Final = 5
 #: Figures of the first table: words, metric, and the histogram's part that counts.
@@ -135,7 +135,7 @@ class _Period:
     matchers: tuple[str, ...]
 
     def sums(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, float]:
-        """Return what a counter, or a part of a histogram, gained."""
+        """Return the increase of a counter or a part of a histogram."""
         return self._values(prometheus.gained(metric, part, labels, self.window, self.matchers), labels)
 
     def total(self, metric: Metric, part: str) -> int:
@@ -245,7 +245,7 @@ def _grown(now: _Period, before: _Period) -> list[_Row]:
 
 
 def _nearest(now: _Period) -> list[_Row]:
-    """Return the workflows with the fullest payloads first; those of which a payload was refused before all."""
+    """Return the workflows: first those with a refused payload, then the fullest payloads."""
     utilization = now.quantile(1, semconv.UTILIZATION, *_WORKFLOW)
     near, over, refused = (
         now.counts(metric, *_WORKFLOW)
@@ -326,7 +326,7 @@ _SETTINGS: Final = {
     semconv.COMPACT: "AGENT_OTEL_COMPACT_ARGUMENTS",
 }
 _NAME: Final = re.compile(r"[\w.:/-]+")
-#: Beside this module are the tables as rows, and the page of HTML around them.
+#: The tables as rows and the page of HTML have the name of this module.
 _BESIDE: Final = Path(__file__)
 
 
@@ -346,7 +346,7 @@ class _Cells(dict[str, Any]):
 
 @dataclass(frozen=True)
 class _Table:
-    """A table of the review; the first ``names`` columns are names, the others figures."""
+    """A table of the review. The first ``names`` columns are names, and figures follow."""
 
     #: The path of its rows in the review.
     path: str

@@ -1,8 +1,8 @@
-"""The memory of a conversation's last request, by which the next one is read from its first new message on.
+"""The memory of a conversation's last request. With it, only the new messages of the next request are read.
 
-A request that begins with the messages of the one before has the same parts there. Their sizes, fingerprints and calls
-are kept, none of their texts. A request that begins otherwise is read as a whole: one with an edit, a window, a
-summary, a call id that is used again, or another system prompt.
+If a request begins with the messages of the request before, these messages have the same parts. Their sizes,
+fingerprints and calls are kept, but not their texts. Any other request is read as a whole: a request with an edit, a
+window, a summary, a reused call id, or another system prompt.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 
 _T = TypeVar("_T")
-_MOST_TAIL = 8  # messages at the end in which a result is looked for
+_MOST_TAIL = 8  # messages that are searched for a result, from the end
 
 
 class Prefix:
-    """The messages of a request, all of which the next request of its conversation begins with.
+    """The messages of a request. The next request of its conversation begins with all of them.
 
-    ``calls`` are the calls that its results answer, by their places, ``ids`` the results' ids. ``is_adapters`` is true
-    when adapters have measured all of them. ``changes`` are those of the execution's calls by then. ``parts`` are those
-    of the conversation.
+    ``calls`` maps the indexes of results to the calls that they answer. ``ids`` are the results' ids. ``is_adapters``
+    is true when adapters have measured all these calls. ``changes`` is the execution's ``call_changes`` at that time.
+    ``parts`` are the parts of the conversation.
     """
 
     __slots__ = (*("calls", "changes", "doubled", "ids", "is_adapters", "message_ids", "messages", "parts", "prints"),)
@@ -55,10 +55,11 @@ class Prefix:
 
 
 class Read(NamedTuple):
-    """A request: its parts from ``first`` on are read, and ``calls`` are those that their results answer.
+    """A request with the parts from ``first`` on read.
 
-    ``messages`` are those of a request that may be kept. A request that continues another has its conversation and
-    prefix. ``depths`` are the values of all of its messages, None where the new ones are no plain data.
+    ``calls`` maps the indexes of results among these parts to the calls that they answer. ``messages`` is set if the
+    request may be kept. A request that continues another has the conversation and the prefix of that request. It also
+    has ``depths``: the values of all its messages, or None if the new messages are not plain data.
     """
 
     parts: Sequence[RequestPart]
@@ -73,7 +74,7 @@ class Read(NamedTuple):
 
 
 class Parts(Sequence[_T]):
-    """All parts of a request; the first ones are read when they are asked for."""
+    """All parts of a request. The first parts are read on access."""
 
     __slots__ = ("_early", "_new", "first", "kinds")
 
@@ -96,13 +97,13 @@ class Parts(Sequence[_T]):
         return self._new[at - self.first] if at >= self.first else self._early(at)
 
     def of_kind(self, part: str) -> list[_T]:
-        """Return the parts of this kind among the first ones."""
+        """Return the parts of this kind among the first parts."""
         kind = KINDS[part]
         return [self[at] for at, one in enumerate(self.kinds) if one == kind] if kind in self.kinds else []
 
 
 def _parts_of(messages: Messages, count: int, seen: SeenParts, new: list[RequestPart]) -> Parts[RequestPart]:
-    """Return the parts of a request; those of its first messages, so many as ``count``, are read when asked for."""
+    """Return the parts of a request. The parts of its first ``count`` messages are read on access."""
     left, found = iter(messages), list[Any]()
 
     def early(at: int) -> RequestPart:
@@ -116,12 +117,12 @@ def _parts_of(messages: Messages, count: int, seen: SeenParts, new: list[Request
 
 
 def sized_parts(parts: Sequence[RequestPart], seen: SeenParts, new: list[Sized]) -> Parts[Sized]:
-    """Return these parts with their sizes; those of the first ones were measured before."""
+    """Return these parts with their sizes. The sizes of the first parts were measured before."""
     return Parts(len(seen.prints), lambda at: Sized(parts[at], seen.sizes[at], seen.prints[at]), new, seen.kinds)
 
 
 def find(request: ModelRequest, messages: Messages) -> Read | None:
-    """Return a request that continues the one before it, without its calls; None for any other."""
+    """Return a request that continues the request before it, without its calls. Return None for any other."""
     count, newest = len(messages.items), None
     for end in range(count, max(count - _MOST_TAIL, 0), -1):
         newest = newest_ids(reversed(messages.between(end - 1, end)))
@@ -158,21 +159,21 @@ def find(request: ModelRequest, messages: Messages) -> Read | None:
 
 
 def _known_execution(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
-    """Return the execution of a request, that of the loop in its context where it has none."""
+    """Return the execution of a request. If it has none, return the execution of the loop in its context."""
     run = execution_context.loop_here()
     return execution_of(request, newest, earlier) or (None if run is None else run.key)
 
 
 def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> bool:
-    """Return true when new parts change nothing of what is known of those before them."""
+    """Return true when all facts about the earlier parts stay valid with the new parts."""
     if prefix.parts is None or len(prefix.parts.prints) + len(new) > MOST_PARTS:
         return False
-    # A result whose call no adapter saw is new in a retry. Behind a message of the model it is an old one.
+    # If no adapter saw a result's call, the result is new in a retry. After a message of the model, it is old.
     if not prefix.is_adapters and (not new or new[0].part not in OF_THE_MODEL):
         return False
     if len(set(ids)) < len(ids) or not prefix.ids.keys().isdisjoint(ids):
         return False
-    # A result without an id is matched by its tool's name and the order of all.
+    # A result without an id is matched by its tool's name and its order among all results.
     return not any(
         part.part in HEADS or (part.part == semconv.TOOL_RESULTS and part.call_id is None and part.name is not None)
         for part in new
@@ -180,9 +181,9 @@ def _follows(prefix: Prefix, new: Sequence[RequestPart], ids: Sequence[str]) -> 
 
 
 def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
-    """Return the ids of the results that a request delivers first, from its parts in reverse; None while unknown.
+    """Return the ids of the results that a request delivers first, or None while they are unknown.
 
-    A message of the user may follow them, but none of the model.
+    ``parts`` are its parts in reverse. A message of the user may follow the results, but no message of the model.
     """
     found: list[str] = []
     for part in parts:
@@ -194,7 +195,7 @@ def newest_ids(parts: Iterable[RequestPart]) -> list[str] | None:
 
 
 def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable[str] = ()) -> str | None:
-    """Return the execution of a request with results of these ids."""
+    """Return the execution of a request that contains results with these ids."""
     run = None if request.execution else execution_context.outermost.get() or execution_context.loop_here()
     likely = request.execution if run is None else run.key
     return execution_context.resolve(
@@ -206,9 +207,9 @@ def execution_of(request: ModelRequest, newest: Iterable[str], earlier: Iterable
 
 
 def keep(request: Read, execution: ExecutionState, conversation: Conversation, new: Sequence[Sized]) -> None:
-    """Keep a request for the next one of its conversation; ``new`` are its new parts."""
+    """Keep a request for the next request of its conversation. ``new`` are its new parts."""
     messages = request.messages
-    # Most conversations have a single request, for which nothing is kept.
+    # Keep nothing at the first turn: most conversations have a single request.
     if messages is None or conversation.turns == 1:
         return
     prefix, found, count = request.prefix or Prefix(), request.depths, len(messages.items)
@@ -224,7 +225,7 @@ def keep(request: Read, execution: ExecutionState, conversation: Conversation, n
 
 
 def _add(prefix: Prefix, request: Read, execution: ExecutionState, new: Sequence[Sized]) -> bool:
-    """Add parts to what is kept; return false where the next request has to be read as a whole."""
+    """Add parts to a prefix. Return false if the next request has to be read as a whole."""
     for at, (part, *_) in enumerate(new, request.first):
         if part.message_id is not None:
             key = hash((part.message_id, part.part))
@@ -244,36 +245,36 @@ def _add(prefix: Prefix, request: Read, execution: ExecutionState, new: Sequence
     return True
 
 
-_LONG: Final = 1_024  # characters of a text up to which all of it is hashed
+_LONG: Final = 1_024  # characters; a text up to this length is hashed as a whole
 _ENDS: Final = itemgetter(slice(64), slice(-64, None))
 _TEXTS: Final = frozenset((str,))
 _NUMBERS: Final = frozenset((int, bool, float, str))
 _DEEPEST: Final = 16
 _MOST_VALUES: Final = 100_000
 
-# Sorts of values, and which of them a translated row of sorts selects. Empty texts are among the numbers: the hash of
-# one is that of 0. Numbers are compared as they are written: -1 has the hash of -2, and 0 that of 2 ** 61 - 1.
+# Sorts of values, and tables that translate a row of sorts into a selection. Empty texts are sorted as numbers, because
+# "" and 0 have the same hash. Numbers are compared as text: -1 has the hash of -2, and 0 has the hash of 2 ** 61 - 1.
 _TEXT, _LONG_TEXT, _NUMBER, _STRUCTURE, _OBJECT = range(5)
 _IS_TEXT, _IS_LONG_TEXT, _IS_NUMBER, _IS_OPENED = (
     bytes(each).ljust(256, b"\0") for each in ((1,), (0, 1), (0, 0, 1), (0, 0, 0, 1, 1))
 )
 
-# Prints of messages, by which a request is known to begin with the messages of an earlier one. Messages are read by
-# depth: their fields, the blocks in these, the fields of the blocks. The print of a depth is a hash of its values; of
-# a long text, of its length and its ends. It keeps which values are structures and which are long texts, so that the
-# next request's values are sorted and compared without a loop.
+# Prints of messages show that a request begins with the messages of an earlier request. Messages are read by depth:
+# their fields, the blocks in these fields, the fields of the blocks. The print of a depth is a hash of its values. A
+# long text adds only its length and its two ends to the hash. The print records which values are structures and which
+# are long texts. So the next request's values are sorted and compared without a loop.
 
 
-#: Short texts, with None among them; long texts; numbers; structures and objects.
+#: Short texts and None; long texts; numbers; structures and objects.
 Values = tuple[tuple[Any, ...], list[Any], tuple[Any, ...], list[Any]]
 
 
 class Depth(NamedTuple):
     """The values at one depth as they are compared: their sorts, short texts and numbers, and the ends of long texts.
 
-    ``lengths`` are those of the structures that hold the values, ``keys`` those of dictionaries among them that are
-    within the first values of all. ``types`` are those of structures, or their ids where objects are among them: to
-    hash a class may run code of its own.
+    ``lengths`` are the lengths of the structures that contain the values. ``keys`` are the keys of the dictionaries
+    among these structures, but only in the first ``named`` values of `depths`. ``types`` are the types of the
+    structures. If objects are among the values, ``types`` has ids of types: hashing a class may run the class's code.
     """
 
     sorts: bytes
@@ -290,17 +291,17 @@ _NO_VALUES: Final = Depth(b"", (), (), (), (), (), (), "")
 
 
 class Print(NamedTuple):
-    """The part of a depth that is kept: the sorts of its values, and a hash of all that is compared."""
+    """The part of a depth that is kept: the sorts of its values, and a hash of everything that is compared."""
 
     sorts: bytes
     hash: int
 
 
 def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
-    """Return the values of messages by depth; None where they are too many, or no plain data.
+    """Return the values of messages by depth, or None for too many values or data that is not plain.
 
-    Of the first values, as many as ``named``, keys of dictionaries are compared as well: properties of tools may differ
-    by nothing else.
+    In the first ``named`` values, keys of dictionaries are compared as well. Properties of tools may differ only in
+    their keys.
     """
     found: list[Depth] = []
     lengths: tuple[int, ...] = ()
@@ -317,10 +318,10 @@ def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
             return None
         try:
             found.append(_depth(sorts, lengths, keys, by_sort))
-        except ours(ValueError):  # more digits than Python writes
+        except ours(ValueError):  # a number has more digits than Python writes
             return None
         lengths, values = tuple(map(len, inner)), get_referents(*inner)
-        # A dictionary whose keys are all texts refers to its values only.
+        # If all keys of a dictionary are texts, it refers to its values only.
         if len(values) != sum(lengths):
             return None
         keys, named = _keys(inner, sorts, lengths, named) if named else ((), 0)
@@ -328,15 +329,15 @@ def depths(values: list[Any], named: int = 0) -> list[Depth] | None:
 
 
 def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> list[Depth] | None:
-    """Return the values of messages by depth where they have these prints, else None; ``named`` as for `depths`."""
+    """Return the values of messages by depth if they have these prints, else None. See `depths` for ``named``."""
     taken = []
     for one in prints:
         if len(values) != len(one.sorts):
             return None
         texts, long_texts, numbers, opened = by_sort = _by_sort(values, one.sorts)
-        # An instance of a class that Python wrote refers to the class, which refers to itself, and so has no end.
-        # Without one, no code of a value's class runs when values are hashed. A weak proxy has the length and slices of
-        # its object, and does not refer to it.
+        # An instance of a class that is written in Python refers to the class, and the class refers to itself. So its
+        # values have no end, and the prints do not match. Without such an instance, hashing runs no code of a value's
+        # class. A weak proxy has the length and slices of its object but does not refer to it: types are checked too.
         inner = None if get_referents(*texts, *long_texts, *numbers) else _inner(opened, one.sorts)
         if inner is None or not (_TEXTS.issuperset(map(type, long_texts)) and _NUMBERS.issuperset(map(type, numbers))):
             return None
@@ -351,12 +352,12 @@ def recognised(values: list[Any], prints: Sequence[Print], named: int = 0) -> li
     try:
         for (one, by_sort, inner), count in zip(taken, counts, strict=True):
             depth = _depth(one.sorts, lengths, keys, by_sort)
-            # More values than are counted are keys that are no texts.
+            # If the counts differ, the additional values are keys that are not texts.
             if hash(depth) != one.hash or count != sum(lengths := tuple(map(len, inner))):
                 return None
             found.append(depth)
             keys, named = _keys(inner, one.sorts, lengths, named) if named else ((), 0)
-    except ours(TypeError, LookupError, ValueError):  # something else in the place of a text; as in `depths`
+    except ours(TypeError, LookupError, ValueError):  # another type instead of a text; else as in `depths`
         return None
     return found
 
@@ -367,19 +368,19 @@ def prints(found: Sequence[Depth]) -> tuple[Print, ...]:
 
 
 def plain_print(value: Any) -> int | None:
-    """Return the print of plain data, which differs in any value, key or place; None for anything else."""
+    """Return the print of plain data, else None. It changes with any value, key or position."""
     return None if (found := depths([value], 1)) is None else hash(prints(found))
 
 
 def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
-    """Return the values of messages and of those behind them."""
+    """Return the values of messages, followed at each depth by the values of later messages."""
     count = max(len(first), len(more))
     padded = ([*each, *[_NO_VALUES] * (count - len(each))] for each in (first, more))
     return [_joined(one, other) for one, other in zip(*padded, strict=True)]
 
 
 def _joined(one: Depth, other: Depth) -> Depth:
-    """Return the values of a depth and of more; where objects are among one of them, the ids of all types."""
+    """Return the values of two depths as one. If either contains objects, return the ids of all types."""
     if (_OBJECT in one.sorts) != (_OBJECT in other.sorts):
         one, other = (
             each if _OBJECT in each.sorts else each._replace(types=tuple(map(id, each.types))) for each in (one, other)
@@ -414,7 +415,7 @@ def _by_sort(values: list[Any], sorts: bytes) -> Values:
 
 
 def _inner(opened: list[Any], sorts: bytes) -> list[Any] | None:
-    """Return structures, and the fields of objects; None where an object has none."""
+    """Return structures, and the fields of objects. Return None if an object has no fields."""
     if _OBJECT not in sorts:
         return opened
     inner = [one if _sort(one) == _STRUCTURE else fields(one) for one in opened]
@@ -422,7 +423,7 @@ def _inner(opened: list[Any], sorts: bytes) -> list[Any] | None:
 
 
 def _keys(inner: Sequence[Any], sorts: bytes, lengths: tuple[int, ...], named: int) -> tuple[tuple[str, ...], int]:
-    """Return the keys of dictionaries among the first values of a depth, and how many values those hold."""
+    """Return the keys of dictionaries in the first ``named`` values of a depth, and the number of inner values."""
     count = sum(map(sorts[:named].count, (_STRUCTURE, _OBJECT)))
     keys = chain.from_iterable([one for one in inner[:count] if type(one) is dict])
     return tuple(keys), sum(lengths[:count])
@@ -437,11 +438,11 @@ def _depth(sorts: bytes, lengths: tuple[int, ...], keys: tuple[str, ...], values
     return Depth(sorts, lengths, keys, types, texts, sizes, ends, written)
 
 
-# The messages of a request before they are read as parts, with plain data by which they are recognised.
+# The messages of a request before they are read as parts, and the plain data that identifies them.
 
 
 def plain_part(part: RequestPart) -> RequestPart:
-    """Return a part of a request whose ids are text."""
+    """Return a part of a request with each id and the name as a plain text or None."""
     call_id, name, message_id = part.call_id, part.name, part.message_id
     if (
         (call_id is None or (type(call_id) is str and len(call_id) <= LONGEST_ID))
@@ -453,9 +454,10 @@ def plain_part(part: RequestPart) -> RequestPart:
 
 
 class Messages:
-    """The parts of a request: those in front of its messages, and a function that returns the parts of a message.
+    """The parts of a request: the parts before its messages, and a function that returns the parts of a message.
 
-    Of messages that are objects, ``values`` returns what ``read`` reads, as plain data, and ``id_of`` the id.
+    For messages that are objects, ``values`` returns the data that ``read`` reads, as plain data. ``id_of`` returns
+    the id of a message.
     """
 
     __slots__ = ("head", "id_of", "items", "read", "values")
@@ -481,7 +483,7 @@ class Messages:
         return map(plain_part, chain(self.head, chain.from_iterable(map(self.read, self.items))))
 
     def plain(self, first: int, end: int) -> list[Any]:
-        """Return some of the messages as they are read; before the first one the parts in front of all."""
+        """Return the data that ``read`` reads of some messages. The values of ``head`` precede the first message."""
         items = self.items[first:end]
         read = list(items) if self.values is None else list(map(self.values, items))
         return read if first or not self.head else [*(part.value for part in self.head), *read]
@@ -492,7 +494,7 @@ class Messages:
 
 
 def has_doubled_ids(parts: Iterable[RequestPart]) -> bool:
-    """Return true when a request holds a message id twice; the SDK's own request does not have these ids."""
+    """Return true when a request contains a message id twice. The SDK's own request does not have these ids."""
     if type(parts) is Messages and parts.id_of is not None:
         known = [each for each in map(parts.id_of, parts.items) if each is not None]
         if len(known) == len(set(known)):

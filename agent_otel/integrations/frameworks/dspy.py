@@ -1,11 +1,11 @@
 """DSPy: tools, the runs of its agents, and the requests of its language models.
 
-Produced is read at ``Tool.__call__`` and ``Tool.acall``, which know no call's id. The tool by which an agent gives its
-final answer is the framework's own, and no tool call. A module that is a tool may be an agent, whose calls are its own;
-the calls of an agent that a plain function runs are part of the function's call. An agent writes the text of a tool's
-exception after the call has ended: a remedy's text waits for that, and the exception stays as it is. DSPy sends
-requests with its own HTTP engine or with an SDK; above both they pass ``BaseLM``. An answer from DSPy's cache is no
-request.
+Produced is read at ``Tool.__call__`` and ``Tool.acall``. Neither gets the call's id. An agent gives its final answer
+with the framework's own tool, which is not recorded as a tool call. If a tool is a DSPy module, it may be an agent, and
+its tool calls are recorded separately. If a plain function runs an agent, the agent's calls are part of the function's
+call. An agent writes the text of a tool's exception after the call has ended. A remedy's text waits until then, and the
+exception stays unchanged. DSPy sends requests with its own HTTP engine or with an SDK. In both cases the
+requests pass through ``BaseLM`` first. An answer from DSPy's cache does not count as a request.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _READS_ON = "get_tool_result"
 #: The number of a traceback's frames that agents show the model.
 _FRAMES = 5
 
-# The exception that an agent is about to make a text of, and the text of a remedy in its place.
+# The exception that an agent is about to format as text, and the remedy's text that replaces it.
 _instead: ContextVar[tuple[BaseException, str] | None] = ContextVar("agent_otel_dspy_instead", default=None)
 
 
@@ -98,21 +98,21 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _outside(step: TracebackType | None) -> TracebackType | None:
-    """Return the first step of a traceback that is in no function of this package."""
+    """Return the first step of a traceback outside this package's functions."""
     while step is not None and _is_ours(step.tb_frame):
         step = step.tb_next
     return step
 
 
 def _cut(step: TracebackType | None) -> None:
-    """Take this package's frames out of a traceback, except for the first frame."""
+    """Remove this package's frames from a traceback, except for the first frame."""
     while step is not None:
         step.tb_next = _outside(step.tb_next)
         step = step.tb_next
 
 
 def _told(error: BaseException) -> str | None:
-    """Return the text that an agent is about to make of an exception; None where no agent has called the tool."""
+    """Return the text that an agent will write for an exception, or None if no agent has called the tool."""
     first = traceback_of(error)
     frame = None if first is None else first.tb_frame
     while frame is not None and _is_ours(frame):
@@ -127,7 +127,7 @@ def _told(error: BaseException) -> str | None:
 
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return a replacement for what a tool returns to an agent; a program that calls it computes with the result."""
+    """Return a replacement for a tool's result to an agent. A program that calls the tool computes with the result."""
     raised = sys.exc_info()[1]
     if raised is not None and value is raised:
         _instead.set((raised, replacement.text))
@@ -157,7 +157,7 @@ agent_run = RunReader(lambda _: AgentRun())
 
 
 def _request(invocation: Invocation) -> ModelRequest | None:
-    """Read a request of messages in OpenAI's form, or of a text; a request of DSPy's own class is left out."""
+    """Read a request with messages in OpenAI's form, or with a text. Skip a request of DSPy's own class."""
     prompt = invocation.arg(0, "prompt")
     messages = listed(invocation.kwargs.get("messages"))
     if not messages and text(prompt) is None:
@@ -168,7 +168,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
 
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    """Reword results for an agent without the tool that reads on: its tools stand in texts, and none can be added."""
+    """Reword results if the agent lacks the tool that reads on. None can be added: its tools are listed in texts."""
     if any(_READS_ON in fields(getattr(module, "tools", None)) for module in _callers()):
         return
     if "messages" in invocation.kwargs:
@@ -194,7 +194,7 @@ def cached(_: Invocation, value: Any) -> None:
 
 @Hook
 def formatting(invocation: Invocation) -> None:
-    """Take this package's frames out of a traceback; or pass a remedy's text on, which is formatted as it is."""
+    """Remove this package's frames from a traceback, or pass on a remedy's text. The text is formatted unchanged."""
     error = invocation.arg(0, "error")
     known = _instead.get()
     if known is not None:
@@ -208,13 +208,13 @@ def formatting(invocation: Invocation) -> None:
 _INPUTS: Final = {"history", "tools"}
 _SUBMIT: Final = {"tool_choice": {"type": "function", "function": {"name": "submit"}}, "reasoning_effort": None}
 
-# The end of DSPy's agents at a limit of tool calls: they go on to the request with which they end anyway. ``ReAct``
-# asks for the answer in a request of its own, behind its loop. ``ReActV2`` asks in the same request as before for a
-# call of its tool ``submit``, now as the only one.
+# At a limit of tool calls, DSPy's agents continue with the request that they end with anyway. ``ReAct`` asks for the
+# answer in a separate request after its loop. ``ReActV2`` sends the same request as before. The request asks for a call
+# of the tool ``submit``, and now offers no other tool.
 
 
 class _Finished:
-    """A module that ends the loop of ``ReAct``, in the place of the one that asks a model what to do next."""
+    """A module that ends the loop of ``ReAct``. It replaces the module that asks a model for the next step."""
 
     def __call__(self, **_: Any) -> Any:
         return sys.modules["dspy"].Prediction(next_thought="", next_tool_name="finish", next_tool_args={})
@@ -226,7 +226,7 @@ class _Finished:
 
 @Hook
 def step(invocation: Invocation) -> None:
-    """End the loop whose last tool call was above a limit."""
+    """End the loop if its last tool call was above a limit."""
     trajectory = fields(invocation.arg(1, "trajectory"))
     if not trajectory or invocation.arg(0, "module") is not invocation.instance.react:
         return
@@ -236,9 +236,9 @@ def step(invocation: Invocation) -> None:
 
 @Hook
 def predict(invocation: Invocation) -> None:
-    """Leave the tool for the answer, where the model has just read that a call was above a limit.
+    """Offer only the tool for the answer if the newest results say that a call was above a limit.
 
-    With an input of the program beside the history, a new question begins.
+    If the program passes an input in addition to the history, a new question begins.
     """
     given = invocation.kwargs
     if given.keys() != _INPUTS:
@@ -260,13 +260,13 @@ def _results(history: Any) -> Iterator[Any]:
         yield result.value
 
 
-# DSPy's native tool calls, which a program executes with ``call.execute()``. The function runs without its tool.
-# Where the program passes no functions, the framework takes one of the caller's variables. Its caller is a frame of
-# this package then, so that the function is found here and passed on.
+# A program executes DSPy's native tool calls with ``call.execute()``. The function runs without its tool. If the
+# program passes no functions, the framework takes the function from the caller's variables. With this package, the
+# caller is one of the package's frames. So this module finds the function and passes it on.
 
 
 def _caller() -> FrameType | None:
-    """Return the innermost frame that is of no module of this package."""
+    """Return the innermost frame outside this package's modules."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and _is_ours(frame):
         frame = frame.f_back
@@ -274,7 +274,7 @@ def _caller() -> FrameType | None:
 
 
 def _function(invocation: Invocation) -> Any:
-    """Return the function that the call is about to run; None without one."""
+    """Return the function that the call is about to run, or None if there is none."""
     name, functions = text(invocation.instance.name) or "", invocation.arg(0, "functions")
     if is_dict(functions):
         return fields(functions).get(name)
@@ -290,7 +290,7 @@ def _function(invocation: Invocation) -> Any:
 
 @guarded("dspy.function")
 def _pass_on(invocation: Invocation) -> None:
-    """Pass on one of the caller's functions; an empty dictionary where there is none of that name."""
+    """Pass on one of the caller's functions, or an empty dictionary if no function has that name."""
     if invocation.arg(0, "functions") is None:
         function = _function(invocation)
         invocation.put(0, "functions", {} if function is None else {text(invocation.instance.name): function})
@@ -302,12 +302,12 @@ def _native_call(invocation: Invocation) -> ToolCall | None:
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Put arguments behind those of the model."""
+    """Add arguments after the model's arguments."""
     name, function = text(invocation.instance.name), _function(invocation)
     invocation.put(0, "functions", {name: lambda **arguments: function(**{**arguments, **values})})
 
 
-_cause = cause_behind("RuntimeError")  # which the framework makes of the function's own exception
+_cause = cause_behind("RuntimeError")  # the framework raises it from the function's own exception
 _executed = ToolReader(
     _native_call,
     ToolResult,

@@ -1,8 +1,9 @@
-"""smolagents: agents that call tools, and agents that write code which calls them.
+"""smolagents: agents that call tools, and agents that write code which calls tools.
 
-Produced is read at ``Tool.__call__``, handed back at ``ToolCallingAgent.execute_tool_call``. An agent that writes code
-hands nothing back: the output that its code prints goes to the model, truncated. Neither kind passes the call's id to
-the tool, and no request contains it: results become text. An agent that another one manages is a tool of that one.
+Produced is read at ``Tool.__call__``. Handed back is read at ``ToolCallingAgent.execute_tool_call``. An agent that
+writes code hands nothing back: the model gets the truncated output that the code prints. Neither kind of agent passes
+the call's id to the tool. No request contains the id, because results become text. If an agent manages another agent,
+the managed agent is a tool of its manager.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ ENTRY = Integration(
         Candidate("smolagents.agents", execute="ToolCallingAgent.execute_tool_call", managed="MultiStepAgent.__call__"),
         Candidate("smolagents.agents", agent_run="MultiStepAgent.run"),
         Candidate("smolagents.tools", tool="Tool.__call__ PipelineTool.__call__"),
-        # The thread in which a CodeAgent's code runs.
+        # A CodeAgent's code runs in a thread that ``timeout`` starts.
         Candidate("smolagents.local_python_executor", in_thread="timeout"),
     ),
 )
@@ -63,17 +64,17 @@ def _managed_call(invocation: Invocation) -> ToolCall:
 
 
 def _result(value: Any) -> ToolResult:
-    """Read a result; texts come in a class of the framework's."""
+    """Read a result. The framework may return a text in its own class."""
     return ToolResult(text(value) if is_text(value) else value)
 
 
 def _told(error: BaseException) -> Any:
-    """Read what an agent writes into its memory of an error of its own class."""
+    """Return the text that an agent writes into its memory for a framework error."""
     return error.message if is_named(error, "AgentError") else None  # type: ignore[attr-defined]
 
 
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a replacement for what a tool returns to an agent that calls tools; others compute with results."""
+    """Return a replacement for a tool's result to an agent that calls tools. Other callers compute with results."""
     if invocation.kwargs.get("sanitize_inputs_outputs") is not True:
         return NOT_HERE
     return LEFT_ALONE if is_named(value, "AgentImage", "AgentAudio") else replacement.text
@@ -89,7 +90,7 @@ def _replace_told(error: Any, replacement: Replacement, _: Invocation) -> Any:
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Put arguments into the call in the form that it has: a single dictionary, by position or by name."""
+    """Put arguments into the call in the call's form: a single dictionary, by position or by name."""
     if len(invocation.args) == 1 and is_dict(invocation.args[0]) and not _named(invocation):
         invocation.args = ({**fields(invocation.args[0]), **values},)
         return

@@ -1,9 +1,9 @@
-"""LangGraph: checkpoints and pending writes, where a saver makes their bytes.
+"""LangGraph: checkpoints and pending writes, measured where a saver serialises them.
 
-``put`` and ``put_writes`` are surrounded on whatever class defines them, and what the saver's serializer returns in the
-meantime is added up; of serializers that wrap each other the saver's own counts. Savers work on background threads, so
-that every name comes from the config and the arguments. What is stored beside is not counted: a row's ids, versions
-and metadata, which some savers write as JSON of their own.
+``put`` and ``put_writes`` are wrapped on the class that defines them. While they run, the sizes of the serializer's
+outputs are added up. If serializers wrap each other, only the saver's own serializer counts. Savers work on background
+threads, so every name comes from the config and the arguments. A row's ids, versions and metadata are not counted. Some
+savers write them as separate JSON.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ENTRY = Integration(
     uncovered="`RemoteGraph`: its tools run in another process, which measures them where it has the switch on",
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
-        Site(  # the second one up to 0.4
+        Site(  # the second module up to 0.4
             Candidate("langgraph.pregel.main", run="Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke"),
             Candidate("langgraph.pregel", run="Pregel.stream Pregel.astream Pregel.invoke Pregel.ainvoke"),
         ),
@@ -122,24 +122,24 @@ REDIS_ENTRY = Integration(
 
 _RUNTIME = "langgraph"
 _SQLITE_LIMIT_LENGTH = 0
-#: Savers that make a document of each write, and whose database has a cap of a document.
+#: Savers that make a document of each write. Their database limits the size of a document.
 _ONE_DOCUMENT_EACH = ("mongodb",)
 _CAPPED = {STATE: STATE, OUTPUT: "activity_output"}
 
 
 class _Saving:
-    """Totals of the payloads that one call of a saver's method has serialised so far."""
+    """Totals of the payloads serialised so far in one call of a saver's method."""
 
     seen = is_beside = whole = False
     inline = 0
 
     def __init__(self, saver: Any) -> None:
         self.saver = saver
-        #: The bytes of each value, in the order in which the saver serialised them.
+        #: The bytes of each value, in the order of serialisation.
         self.sizes: list[int] = []
-        #: Bytes and variant of each item of a database that has a cap of an item.
+        #: Bytes and variant of each item, if the database limits the size of an item.
         self.items: list[tuple[int, str | None]] = []
-        #: The threads in which the saver's serializer runs.
+        #: The threads that run the saver's serializer.
         self.serializing: set[int] = set()
 
 
@@ -148,18 +148,18 @@ open_saving: Within[_Saving] = payloads.open_saving
 
 def _begin(invocation: Invocation) -> _Saving | None:
     saving = open_saving.get()
-    patching.adopt(serializers, invocation.instance)  # the program may have replaced the saver's
+    patching.adopt(serializers, invocation.instance)  # the program may have replaced the saver's serializer
     if saving is None:
         return _Saving(invocation.instance)
-    # ``aput`` that calls ``put``, or a saver around another: one payload, and the inner one knows the database.
+    # ``aput`` calls ``put``, or a saver wraps a saver. It is one payload, and the inner saver knows the database.
     saving.saver = invocation.instance
     return None
 
 
 def _serializing(invocation: Invocation) -> _Saving | None:
-    """Return what counts the bytes: only of the saver's own serializer, and not of its base that it calls.
+    """Return the open call of the saver if its own serializer starts. Otherwise return None.
 
-    It may wrap another serializer, whose calls come in between.
+    The serializer may call its base class, or wrap another serializer. These inner calls do not count.
     """
     saving = open_saving.get()
     if saving is None or invocation.instance is not saving.saver.serde or get_ident() in saving.serializing:
@@ -213,14 +213,14 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
 
 
 def _by_channel(writes: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the value of each channel that is written, of one that is written several times a list."""
+    """Return the value of each written channel. A channel with several writes has a list."""
     written: dict[str, list[Any]] = {}
     for channel, each in writes:
         written.setdefault(channel, []).append(each)
     return {channel: each[0] if len(each) == 1 else each for channel, each in written.items()}
 
 
-def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
+def _report(  # noqa: PLR0913, PLR0917 - all facts about a payload
     saving: _Saving,
     direction: str,
     config: Mapping[str, Any],
@@ -230,7 +230,7 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
     error: BaseException | None,
 ) -> None:
     size, variant = saving.items.pop(0) if saving.items else (sum(saving.sizes) + saving.inline, _variant(saving))
-    # SQLite's limit, which a connection may lower and which it can report from Python 3.11 on.
+    # A connection may lower SQLite's limit. It can report the limit from Python 3.11 on.
     limit = getattr(getattr(saving.saver, "conn", None), "getlimit", None)
     if limit is not None:
         discover(_RUNTIME, _CAPPED[direction], limit(_SQLITE_LIMIT_LENGTH), variant)
@@ -240,11 +240,11 @@ def _report(  # noqa: PLR0913, PLR0917 - all that is known of a payload
 
 
 def _variant(saving: _Saving) -> str | None:
-    """Return the package of the saver or of its base, ``sqlite`` for example; for PostgreSQL one of two caps."""
+    """Return the package of the saver or its base, such as ``sqlite``. PostgreSQL has two caps, each with a variant."""
     for module in modules_of(saving.saver):
         if module.startswith("langgraph.checkpoint."):
             name = module.split(".")[2]
-            # The caps are one to four.
+            # The cap of jsonb is a quarter of the cap of bytea.
             return "postgres-bytea" if name == "postgres" and saving.inline * 4 <= sum(saving.sizes) else name
     return None
 
@@ -253,18 +253,18 @@ put = Hook(_begin, _put, within=open_saving)
 put_writes = Hook(_begin, _put_writes, within=open_saving)
 serialized = Hook(_serializing, _serialized)
 
-# --- savers that put each checkpoint, and each channel that a node writes, into an item or document of its own ---
+# --- savers that put each checkpoint, and each channel that a node writes, into a separate item or document ---
 
-# Each item meets the database's cap of an item. DynamoDB counts the bytes of its names and values; large ones may go to
-# S3 instead. Cosmos DB and Redis get JSON texts, in which what the serializer returns stands in Base64 with the ids
-# beside it: the bytes are those of the texts. MongoDB's saver takes its serializer after its base class has made
-# another one; the bytes are the size of the serialised values, the ids besides are some hundred bytes.
+# The database's cap applies to each item. DynamoDB counts the bytes of an item's names and values. Large items may go
+# to S3 instead. Cosmos DB and Redis get JSON texts with the ids and the serializer's output in Base64. The size of the
+# text counts. MongoDB's saver sets its serializer after its base class has made another one. The size of the
+# serialised values counts. The ids are not counted: they are some hundred bytes.
 
-# The names of the attributes, and the sort key, which is always the same.
+# The names of the attributes, and the sort key. The sort key is always the same.
 _NAMES = len("PK" + "SK" + "CHUNK" + "payload")
-# A time of ten digits: two in each byte, and one byte more.
+# The name, and a time of ten digits. A byte has two digits, and there is one extra byte.
 _TTL = len("ttl") + 6
-#: The field of a checkpoint's item in Cosmos DB, and the one of a write's; what a reducer stores has neither.
+#: The fields of a checkpoint's item and of a write's item in Cosmos DB. A reducer's items have neither field.
 _ITEMS = frozenset({"checkpoint", "channel"})
 
 
@@ -300,7 +300,7 @@ def document_encoded(_: Invocation, value: Any, error: BaseException | None) -> 
 
 @Hook
 def inlined(invocation: Invocation) -> None:
-    """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb, whose limit counts UTF-8 bytes."""
+    """Add the texts that PostgreSQL's savers put into the checkpoint's jsonb. Its limit counts UTF-8 bytes."""
     saving = open_saving.get()
     if saving is not None:
         saving.seen = True
@@ -309,12 +309,12 @@ def inlined(invocation: Invocation) -> None:
         saving.inline += sum(handler.text_bytes(each) for each in map(text, values.values()) if each is not None)
 
 
-# LangGraph: the names of nodes and checkpoints, which come from the config, the arguments and the loop's tasks.
+# The names of nodes and checkpoints come from the config, the arguments and the loop's tasks.
 
 
 @Hook
 def writing(invocation: Invocation) -> None:
-    """Keep the task's name, which only the loop has; its savers' threads run in a copy of this context."""
+    """Keep the task's name. Only the loop has it. The savers' threads run in a copy of this context."""
     task_id = invocation.arg(0, "task_id")
     task = getattr(invocation.instance, "tasks", {}).get(task_id)
     if task is not None:
@@ -329,20 +329,20 @@ def savers(saver: Any) -> Iterable[tuple[type, str, Hook]]:
 
 serializers = Family(lambda saver: ((type(saver.serde), "dumps_typed", serialized),))
 
-#: The name of a graph that the program gave none.
+#: The name of a graph if the program does not name it.
 _UNNAMED = "LangGraph"
-# Open a span for each run of LangChain's.
+# Instrumentors that open a span for each run of LangChain.
 _ALSO_TRACED_BY = (
     "openinference.instrumentation.langchain:LangChainInstrumentor",
     "opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",
     "opentelemetry.instrumentation.langchain:LangchainInstrumentor",
 )
 
-# LangGraph's runs; the entry and the checkpoints are in ``runtimes/langgraph.py``, the tools in ``langchain.py``.
+# LangGraph's runs. The entry and the checkpoints are above. The tools are in ``langchain.py``.
 
 
 def _run(invocation: Invocation) -> AgentRun | None:
-    """Read the graph's name and thread; report the name for the thread that its savers and its subgraphs' write to."""
+    """Read the graph's name and thread. Report the name for the thread. Savers of graph and subgraphs write to it."""
     graph = invocation.instance
     name = text(graph.name)
     agent = None if name == _UNNAMED else name
@@ -360,7 +360,7 @@ def _run(invocation: Invocation) -> AgentRun | None:
 
 
 def _pauses(value: Any) -> bool:
-    """Return true for a state, or an item of a stream, with an interrupt; with several modes, an item is a tuple."""
+    """Return true for a state or stream item with an interrupt. With several modes, an item is a tuple."""
     states = value if type(value) is tuple else (value,)
     return any(type(state) is dict and "__interrupt__" in state for state in states)
 
@@ -370,7 +370,7 @@ run = RunReader(_run, pauses=_pauses, also_traced_by=_ALSO_TRACED_BY)
 _PULLED = re.compile(r"(?:~~\d{10})?~__pregel_pull, (.+)", re.DOTALL)
 _SENT = re.compile(r"(?:~~\d{10})?~__pregel_push, (\d{10})(?:, \w+)?")
 _MOST_BESIDE = 4
-# Prefixes of the channels that start a node; older versions have one for each way to start it.
+# Prefixes of the channels that start a node. Older versions have a prefix for each way to start it.
 _TRIGGERS = ("branch:", "start:", "__start__")
 _SENDS = "__pregel_tasks"
 
@@ -378,22 +378,22 @@ _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_tas
 
 
 def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
-    """Return the path to a subgraph without the ids of its runs, with the numbers of tasks that run side by side."""
+    """Return the path to a subgraph without the ids of its runs. Add the numbers of parallel tasks."""
     path = text(config["configurable"].get("checkpoint_ns")) or ""
     path = "|".join(part.partition(":")[0] for part in path.split("|"))
     return " ".join((path, *map(str, _numbers(config, task_path))))
 
 
 def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
-    """Return true for one of so many tasks side by side that their payloads would push out those of the graph."""
+    """Return true for a parallel task after the first four. So many payloads would push out the graph's payloads."""
     return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
 
 
 def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
-    """Yield the numbers of the tasks that a node has sent: that of the subgraph's run, and of the task that writes.
+    """Yield the numbers of the tasks that a node has sent: the subgraph's run, and the task that writes.
 
-    Such tasks run in one step, and their payloads are no turns of one another. A path without ids is that of a graph
-    with a memory of its own: its next turn is its next run, whichever task starts it.
+    Such tasks run in one step. Do not compare their payloads with each other as turns. If the path has no ids, the
+    graph has separate memory. Its next turn is its next run, whichever task starts it.
     """
     path = text(config["configurable"].get("checkpoint_ns")) or ""
     task = fields(config.get("metadata")).get("langgraph_path")
@@ -407,7 +407,7 @@ def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
 def kind_of(
     config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
 ) -> str:
-    """Return the nodes that ran and those that come next, which distinguishes the checkpoints of an agent's turns."""
+    """Return the nodes that ran and the next nodes. They distinguish the checkpoints of an agent's turns."""
     ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
     coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
     if _SENDS in channels:
@@ -416,7 +416,7 @@ def kind_of(
 
 
 def node_of(task_id: str, task_path: str) -> str | None:
-    """Return the node whose task wrote; the path contains its name if the graph's edges started it."""
+    """Return the node that wrote. The path contains its name if the graph's edges started its task."""
     task = _task.get()
     if task is not None and task[0] == task_id:
         return task[1]

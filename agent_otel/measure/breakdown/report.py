@@ -1,4 +1,4 @@
-"""The breakdown of a payload: bytes by JSON path, by tool and by call, and the texts that stand in it twice."""
+"""The breakdown of a payload: bytes by JSON path, by tool and by call, and texts that occur twice."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 _MOST_PATHS: Final = 256
 _MOST_DUPLICATES: Final = 32
-STEPS_OF_OBJECTS: Final = 50_000  # of the walk over a live object: 12.8 MB of texts, and at most 50 ms
-_HEAD: Final = 4096  # characters in which the serialiser shows whether it puts blanks behind its signs
+STEPS_OF_OBJECTS: Final = 50_000  # steps of the walk over a live object: 12.8 MB of texts, at most 50 ms
+_HEAD: Final = 4096  # characters that show whether the serialiser writes blanks after its punctuation
 
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """Bytes at one path that stand at another path too: those of the smaller copy of each pair."""
+    """Bytes that occur at one path and again at another. The smaller copy of each pair counts."""
 
     path: str
     other_path: str
@@ -36,19 +36,19 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class Breakdown:
-    """The composition of a payload, in UTF-8 bytes as they stand in it; dictionaries and tuples have the largest first.
+    """The composition of a payload, in UTF-8 bytes as written. Dictionaries and tuples start with the largest.
 
-    ``paths`` are the leaves, with the quotes and escapes of texts; keys and punctuation are the rest of
-    ``total_bytes``. List indexes are ``[]``, keys that are data are ``*``, a payload that is a single value is ``$``,
-    and what exceeds 256 paths is ``_other``.
+    ``paths`` has the leaves. Their sizes include the quotes and escapes of texts. Keys and punctuation are the rest of
+    ``total_bytes``. A list index is ``[]``. A key that is data is ``*``. A payload that is a single value is ``$``. If
+    there are more than 256 paths, the smallest are summed as ``_other``.
 
-    ``tools`` counts results wherever they stand, so a result that stands twice counts twice. ``calls`` counts one copy
-    of each result, the largest.
+    ``tools`` counts each occurrence of a result. A result that occurs twice counts twice. ``calls`` counts only the
+    largest copy of each result.
 
-    ``unread`` are bytes that no model request held, None where that is unknown.
+    ``unread`` has the bytes that no model request contained. It is None if they are unknown.
 
-    If it is not ``exact``, a part was not read or not kept. Of a key that an object has twice only one value is
-    counted, and of texts beyond 8 Ki characters samples of 128 in 1,024 are compared.
+    If the breakdown is not ``exact``, a part was not read or not kept. If an object has a key twice, only one value
+    counts. Beyond 8 Ki characters of a text, only 128 of each 1,024 characters are compared.
     """
 
     total_bytes: int
@@ -70,12 +70,12 @@ def breakdown_text(
     is_tool: Callable[[str], bool] = bool,
     held: Held | None = None,
 ) -> Breakdown | None:
-    """Return what a serialised payload is made of, or None if it is not JSON.
+    """Return the composition of a serialised payload, or None if it is not JSON.
 
-    Also JSON whose content is JSON in a string, a list of such arguments, and one JSON text after another. Cut-off
-    JSON is analysed as far as it goes. ``tool_of`` knows the tool of a call id, ``is_tool`` which names in
-    the payload are tools', ``held`` what model requests held. Takes less than 1 MB beside the payload, and other
-    threads run meanwhile. No text makes it raise.
+    The payload may also be JSON that contains JSON in a string, a list of such arguments, or several JSON texts in a
+    row. Cut-off JSON is analysed up to the cut. ``tool_of`` returns the tool of a call id. ``is_tool`` returns True if
+    a name in the payload is the name of a tool. ``held`` has the contents of model requests. The analysis needs less
+    than 1 MB in addition to the payload. Other threads run meanwhile. No text makes it raise.
     """
     if isinstance(data, memoryview):
         data = data.cast("B")
@@ -83,7 +83,7 @@ def breakdown_text(
     return breakdown_chunks(chunks_of(data), total, tool_of, is_tool=is_tool, held=held)
 
 
-def breakdown_chunks(  # noqa: PLR0913 - those of breakdown_text, and the steps
+def breakdown_chunks(  # noqa: PLR0913 - the parameters of breakdown_text, and the steps
     chunks: Iterator[str],
     total: int,
     tool_of: Callable[[str], str | None],
@@ -92,7 +92,7 @@ def breakdown_chunks(  # noqa: PLR0913 - those of breakdown_text, and the steps
     held: Held | None = None,
     steps: int = STEPS,
 ) -> Breakdown | None:
-    """Return the same of a text that is given in chunks, of ``total`` bytes, and read in at most so many ``steps``."""
+    """Return the composition of a text in chunks. It has ``total`` bytes. Read it in at most so many ``steps``."""
     window = Window(chunks)
     if not window.peek():
         return None
@@ -108,16 +108,17 @@ def breakdown_chunks(  # noqa: PLR0913 - those of breakdown_text, and the steps
 def breakdown_object(
     value: object, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool] = bool, held: Held | None = None
 ) -> Breakdown | None:
-    """Return what a live object is made of as compact UTF-8 JSON; the beginning of a large one (not ``exact``).
+    """Return the composition of a live object as compact UTF-8 JSON.
 
-    What has no JSON counts as the name of its type. Never runs code of the value.
+    If the object is large, analyse only its beginning (not ``exact``). A value without JSON counts as the name of its
+    type. No code of the value runs.
     """
     cut = []
 
     def chunks() -> Iterator[str]:
         try:
             yield from pieces(value, STEPS_OF_OBJECTS, is_read=True)
-        except ours(RuntimeError, ValueError) as error:  # too large, or changed by another thread meanwhile
+        except ours(RuntimeError, ValueError) as error:  # too large, or another thread has changed it
             cut.append(error)
 
     tally = Tally(tool_of, is_tool, unread=Unread(held) if held is not None else None)

@@ -1,12 +1,12 @@
-"""The bytes of a payload that no model request held, by the hashes of the passages that requests held.
+"""The bytes of a payload that no model request contained. Hashes of the requests' passages show this.
 
-The result of a call whose delivery was seen is compared by length: what the model got of it is read, the rest unread.
-Other texts are compared by passages. Of a long text a part is compared, and of many texts some; the others count as
-those around them.
+If the delivery of a call's result was seen, the result is compared by length. The part that the model got is read, and
+the rest is unread. Other texts are compared by passages. A long text is compared in part. If there are many texts, some
+are compared. The rest counts like the compared texts around it.
 
-Nothing is concluded from what cannot be recognised: numbers (except long arrays of them), constants, and texts with
-short passages only. Neither from what may still be on its way to a model: the result of a call after the last one that
-was delivered, and the last elements of an array whose earlier elements were read.
+Some values prove nothing because they cannot be recognised: numbers (except long arrays of them), constants, and texts
+with only short passages. Values that may still be on their way to a model prove nothing either: the result of a call
+after the last delivered result, and the last elements of an array if earlier elements were read.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from agent_otel.measure.breakdown.paths import Place, Scope
 
-_SLICES: Final = (256, 1024)  # characters that are compared at a time; more where the first prove nothing
-_STRIDE: Final = 8192  # characters between these
-_LEAST: Final = 256  # characters up to which the end of reading is searched
+_SLICES: Final = (256, 1024)  # characters compared at a time; the second number if the first proves nothing
+_STRIDE: Final = 8192  # characters from one slice to the next
+_LEAST: Final = 256  # characters: precision of the search for the end of reading
 _BATCH: Final = 256  # short texts of a column between two comparisons
-_SAMPLED: Final = 8  # short texts that are compared at a time
-_ALLOWANCE: Final = 32 * 1024  # characters that are compared in any payload
-_SHARE: Final = 32  # of the others, one in so many is
-_COST: Final = 64  # characters that a comparison costs beside its own
-_READ: Final = 0.9  # of the passages of a slice that was read; the others have keys and beginnings in common
-_PARTLY: Final = 0.05  # of a text that was read, from which on the rest is not on its way any more
+_SAMPLED: Final = 8  # short texts compared at a time
+_ALLOWANCE: Final = 32 * 1024  # characters compared in every payload
+_SHARE: Final = 32  # beyond the allowance, one character in so many is compared
+_COST: Final = 64  # characters added to the cost of each comparison
+_READ: Final = 0.9  # least share of known passages in a read slice; unread slices have known keys and beginnings too
+_PARTLY: Final = 0.05  # if a larger share of a text was read, the rest is no longer on its way
 _MOST_PENDING: Final = 32  # texts at the end of an array that may be on their way
-_NUMBERS: Final = 256  # in an array from which on it is no text that a model reads
-_ALIKE: Final = (0.9, 1.5)  # bytes of a result in a payload, with its escapes, ÷ bytes that the tool produced
+_NUMBERS: Final = 256  # from this length on, a model does not read an array of numbers
+_ALIKE: Final = (0.9, 1.5)  # bytes of a result in a payload, with escapes, ÷ bytes that the tool produced
 _CLEARLY: Final = 0.75
 _MOST_ENTRIES: Final = 4096
 _QUOTES: Final = 2
@@ -44,7 +44,7 @@ _Spot: TypeAlias = "tuple[Place, Scope | None]"
 
 
 class Delivery(NamedTuple):
-    """The bytes of a result that its tool produced, and the most bytes of it that a model request held."""
+    """Bytes of a result that its tool produced, and the most bytes of it that a model request contained."""
 
     produced: int
     delivered: int
@@ -52,10 +52,10 @@ class Delivery(NamedTuple):
 
 
 class Held(NamedTuple):
-    """The passages and the results that the model requests of an execution held.
+    """The passages and the results in the model requests of an execution.
 
-    ``prints`` are hashes that ``modulus`` divides. An execution adds to the array; the first ``length`` ones are those
-    of the time when the payload was made. ``delivery`` returns None for a call that was not seen.
+    ``prints`` are hashes that ``modulus`` divides. An execution adds hashes to the array. The first ``length`` hashes
+    were there when the payload was made. ``delivery`` returns None for a call that was not seen.
     """
 
     prints: Sequence[int]
@@ -65,10 +65,10 @@ class Held(NamedTuple):
 
 
 class UnreadBytes(NamedTuple):
-    """Bytes of a payload that no model request held, by path; a result of a tool is one path.
+    """Bytes of a payload that no model request contained, by path. A result of a tool is one path.
 
-    ``pending`` bytes may be on their way to a model. ``has_delivered`` is true when the payload has a result that a
-    request held.
+    ``pending`` bytes may be on their way to a model. ``has_delivered`` is true if a request contained one of the
+    payload's results.
     """
 
     paths: dict[str, int]
@@ -77,7 +77,7 @@ class UnreadBytes(NamedTuple):
 
 
 class _Prints(NamedTuple):
-    """The same hashes, for look-ups."""
+    """The hashes of `Held` for look-ups."""
 
     prints: frozenset[int]
     modulus: int
@@ -97,7 +97,7 @@ class _Entry:
 
 
 class _Column:
-    """Bytes of one place, without those of results; ``tail`` are those of unread texts behind all that were read."""
+    """Bytes of one place, without results. ``tail`` has the bytes of the unread texts after the last read text."""
 
     __slots__ = ("is_in_array", "read", "tail", "tail_texts", "unread")
 
@@ -109,7 +109,7 @@ class _Column:
         self.tail_texts = 0
 
     def add(self, texts: int, read: int, unread: int) -> None:
-        """Add the bytes of the texts that come next."""
+        """Add the bytes of the next texts."""
         self.read += read
         self.tail += unread
         self.tail_texts += texts
@@ -135,17 +135,17 @@ class Unread:
         self._credit = _ALLOWANCE
         self._entries: list[_Entry] = []
         self._columns: dict[Place, _Column] = {}
-        self._shares: dict[Place, float] = {}  # of the latest text of a place that was read, for those not compared
+        self._shares: dict[Place, float] = {}  # read share of a place's latest text, for texts that are not compared
 
     def comparison(self, *, is_written: bool) -> Comparison | None:
-        """Begin the comparison of a text, whose escapes are as in the payload when it ``is_written``.
+        """Begin the comparison of a text. If it ``is_written``, it has the escapes of the payload.
 
-        Return None when enough has been compared.
+        Return None if enough has been compared.
         """
         return Comparison(self._held, is_written=is_written) if self._credit > 0 else None
 
     def add(self, spot: _Spot, text: Comparison | None, chars: int, written: int) -> None:
-        """Add a text of so many characters, and of so many bytes as it is written."""
+        """Add a text of ``chars`` characters and ``written`` bytes in the payload."""
         self._credit += chars // _SHARE
         if text is None:
             self._skip(spot, 1, written)
@@ -161,7 +161,7 @@ class Unread:
         self._enter(spot, 1, written - unread - undecided, unread)
 
     def column(self, spot: _Spot, texts: Sequence[str], written: int) -> None:
-        """Add short texts of one place, as a program reads them."""
+        """Add short texts of one place, without the payload's escapes."""
         chars = sum(map(len, texts))
         self._credit += chars // _SHARE
         if self._credit <= 0:
@@ -189,7 +189,7 @@ class Unread:
             self._enter((place, scope), 1, written * is_read, written * (not is_read))
 
     def numbers(self, spot: _Spot, count: int, written: int) -> None:
-        """Add the numbers of an array; of a long one, such as an embedding, a model reads nothing."""
+        """Add the numbers of an array. A model does not read a long array, such as an embedding."""
         if count >= _NUMBERS and spot[0].path.endswith("[]"):
             self._enter(spot, count, 0, written)
 
@@ -231,7 +231,7 @@ class Unread:
         return column
 
     def _skip(self, spot: _Spot, texts: int, written: int) -> None:
-        """Add texts that are not compared: they are as the latest text of the place that was."""
+        """Add texts that are not compared. Use the read share of the place's latest text."""
         share = self._shares.get(spot[0])
         if share is not None:
             read = int(written * share)
@@ -255,7 +255,7 @@ class Unread:
 
 
 class Comparison:
-    """The comparison of a text that comes in pieces: its characters that are ``unread`` or ``undecided``."""
+    """The comparison of a text that comes in pieces. It counts ``unread`` and ``undecided`` characters."""
 
     __slots__ = ("_held", "_is_read", "_is_written", "_start", "compared", "undecided", "unread")
 
@@ -263,13 +263,13 @@ class Comparison:
         self._held = held
         self._is_written = is_written
         self._is_read: bool | None = None
-        self._start: int | None = 0  # of the piece in a passage that began with the text; None behind that
+        self._start: int | None = 0  # offset of the piece in the text's first passage; None after that passage
         self.compared = 0
         self.undecided = 0
         self.unread = 0
 
     def watch(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Yield the pieces, and compare them."""
+        """Yield the pieces and compare them."""
         for piece in pieces:
             self.feed(piece)
             yield piece
@@ -287,8 +287,8 @@ class Comparison:
                 if offset is not None and (is_one or not at):
                     found[0] = found[0][-offset % LONGEST :]
                 else:
-                    found[0] = ""  # it began before
-                rest = found.pop()  # it may continue
+                    found[0] = ""  # the passage began before the slice
+                rest = found.pop()  # the passage may continue after the slice
                 found += [block for block in blocks(rest) if len(block) == LONGEST]
                 verdict = _is_read(self._held, found)
                 if verdict is not None:
@@ -306,9 +306,9 @@ class Comparison:
 
 
 def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, least: int) -> tuple[int, int]:
-    """Return how much of a length is unread, and how much is undecided, from samples at so many places.
+    """Return the unread and the undecided part of a length. Take a sample at each ``stride``.
 
-    Two samples that differ show that reading ended between them; search there.
+    If two samples differ, reading ended between them. Search there.
     """
     before, last, unread, undecided = 0, is_read(0), 0, 0
     places = range(stride, length, stride)
@@ -333,7 +333,7 @@ def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, 
 
 
 def _is_read(held: _Prints, found: Iterable[str]) -> bool | None:
-    """Return true when a request held these passages, None when they prove nothing."""
+    """Return true if requests contained these passages, None if they prove nothing."""
     prints, modulus = held.prints, held.modulus
     decided = read = 0
     for passage in found:
@@ -358,12 +358,12 @@ def _owner(scope: Scope | None, deliveries: dict[Scope, Delivery]) -> Scope | No
 
 
 def _is_noise(unread: int, size: int) -> bool:
-    """Return true for so few bytes that they may be the notice of a cut, where it is compared with the text."""
+    """Return true for so few unread bytes that they may come from comparing the notice of a cut with the text."""
     return unread <= _NOISE and unread * 10 <= size
 
 
 def _unread_of(scope: Scope, delivery: Delivery, read: int) -> int:
-    """Return the unread bytes of a result. In its texts ``read`` bytes were recognised."""
+    """Return the unread bytes of a result. In its texts, ``read`` bytes were recognised."""
     is_text = scope.text_bytes * 5 >= scope.bytes * 4
     size = scope.bytes - (_QUOTES if is_text else 0)
     produced, delivered = delivery.produced, min(delivery.delivered, delivery.produced)

@@ -1,4 +1,4 @@
-"""Automatic summarising: a long request goes out with a summary, made once, in the place of its old messages."""
+"""Automatic summarising: a summary, made once, replaces the old messages of long requests."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ if TYPE_CHECKING:
 _MOST_CHARACTERS: Final = 32 * 1024 * 1024
 _MOST_SUMMARIES: Final = 4096
 _PAUSE_SECONDS: Final = 60.0
-#: A summary is worth its request when it removes a tenth of the tokens that are allowed.
+#: A summary is worth its request if it removes a tenth of the allowed tokens.
 _LEAST_GAIN: Final = 10
-#: Bytes of a request from which on its tokens show those of other requests.
+#: Bytes. From this size on, a request's reported tokens are used to estimate other requests.
 _LEAST_BYTES: Final = 4_096
-#: Bytes of a token that a provider may report. Local servers may count only the tokens that their cache lacks.
+#: Plausible bytes for each reported token. Local servers may report only the tokens that are not in their cache.
 _LEAST_RATIO: Final = 1.0
 _MOST_RATIO: Final = 16.0
-#: Mistral takes call ids of nine letters and digits only.
+#: Mistral accepts only call ids of nine letters and digits.
 _ID_DIGITS: Final = 9
 
 
 class Summaries:
-    """The summaries of this process, and the settings by which they are made."""
+    """The summaries of this process, and their settings."""
 
     def __init__(self, chosen: Settings) -> None:
         self.above_tokens = chosen.summarize_above_tokens or 0
@@ -74,7 +74,7 @@ class Summaries:
         self.breaker = Breaker(failures=1, seconds=_PAUSE_SECONDS)
 
     def begin(self, reader: ModelReader, invocation: Invocation) -> _Visit | None:
-        """Put the summary that there is into a request; return the visit that makes a new one where one is needed."""
+        """Put an existing summary into a request. If a new summary is needed, return the visit that makes it."""
         exchange, request = reader.exchange, reader.request(invocation)
         if exchange is None or request is None:
             return None
@@ -85,7 +85,7 @@ class Summaries:
         if found is None:
             return None
         form, body = found
-        if FORMATS[form].fixes(body) and not self.model:  # a summary would be asked of what the provider keeps
+        if FORMATS[form].fixes(body) and not self.model:  # a request for a summary would include kept data
             errors.warn_once("summaries of conversations at the provider", _CONTINUED)
             return None
         key = FORMATS[form].messages
@@ -106,7 +106,7 @@ _NO_ROOM: Final = (
 
 
 class _Request:
-    """Messages of a request, weighed, and parsed where that is needed."""
+    """The messages of a request with their weights. They are parsed when needed."""
 
     def __init__(self, messages: Sequence[Any], weights: list[Weight] | None = None, scale: float = 1.0) -> None:
         self.messages = messages
@@ -143,10 +143,10 @@ class _Visit:
         self._form, self._body = body
         self._key = key = FORMATS[self._form].messages
         self._fixed = weigh({name: value for name, value in self._body.items() if name != key}).tokens
-        #: The messages of the program, and the same with an earlier summary.
+        #: The program's messages, and the same messages with an earlier summary.
         self._own = self._now = _Request(self._body[key])
         self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
-        #: The messages of the program that the earlier summary replaces, and the messages that it consists of.
+        #: The number of the program's messages that the earlier summary replaces, and of messages in that summary.
         self._replaced = self._replacing = 0
         self._made_end = 0
         self._removed_bytes = 0
@@ -165,7 +165,7 @@ class _Visit:
         return not self._summaries.kept.is_empty or self._tokens() > self._summaries.above_tokens
 
     def reuses(self) -> bool:
-        """Put an earlier summary into the request; return True when it needs a new one."""
+        """Put an earlier summary into the request. Return True when it needs a new summary."""
         kept = self._summaries.kept.find((self._form, self._owner), self._own.weights[self._systems :])
         if kept is not None:
             self._use(kept)
@@ -180,7 +180,7 @@ class _Visit:
         return True
 
     async def make(self, send: Callable[[Invocation], Awaitable[Response]], *, blocks: bool) -> None:
-        """Make the summary with a function that sends a request of the remedy; nothing is raised."""
+        """Make the summary. ``send`` sends a request of the remedy. Nothing is raised."""
         plan, now = self._plan, self._now
         if plan is None:
             return
@@ -191,7 +191,7 @@ class _Visit:
                 ask = asking(self._form, self._asked, account, seconds, send, blocks=blocks)
                 texts = summarizer.transcript(now.history, plan.first, plan.end)
                 text = await summarizer.summary(ask, texts, plan.summary_tokens, self._summaries.chunk_tokens)
-            except errors.ours(Exception) as error:  # of the model, its client, or the program's function
+            except errors.ours(Exception) as error:  # raised by the model, its client, or the program's function
                 self._summaries.breaker.failed()
                 telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
                 reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
@@ -206,14 +206,14 @@ class _Visit:
             self._put(plan, text, replaced, is_stored=is_stored)
 
     def _asked(self, text: str) -> Invocation:
-        """Return the request that asks the agent's own model for a summary."""
+        """Return the request for a summary. It asks the configured model, else the agent's model."""
         instructions = summarizer.instructions(0 if self._plan is None else self._plan.summary_tokens)
         prompt = FORMATS[self._form].asking(self._body, instructions, summarizer.TASK + text)
         asked: Invocation = self._exchange.apart(self._invocation, prompt, self._summaries.model)
         return asked
 
     async def _store(self, replaced: dict[tuple[int, int], Original], *, blocks: bool) -> bool:
-        """Store the originals, which get the ids that they have there; return True when all are stored."""
+        """Store the originals, and give them their ids in the store. Return True when all are stored."""
         owner, is_stored, check = self._owner, bool(replaced), policy.archive()
         for place, one in replaced.items():
             origin = Origin(owner, owner, semconv.CONTEXT_SUMMARIZE, one.tool, one.id)
@@ -224,7 +224,7 @@ class _Visit:
 
     @functools.cached_property
     def _owner(self) -> str:
-        """The execution that the originals belong to; empty where none is found."""
+        """The execution that the originals belong to. Empty if none is found."""
         owner = current_owner() or model_request.around().execution
         if owner is not None:
             return owner
@@ -232,13 +232,13 @@ class _Visit:
         return executions.owner(call_id for call_id in ids if call_id is not None) or ""
 
     def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
-        """Put a new summary into the request, and keep it for later ones."""
+        """Put a new summary into the request, and keep it for later requests."""
         history, before = self._now.history, self._tokens()
         has_tools = any(self._body.get(name) for name in _TOOLS) or bool(history.calls)
         names_tool = is_stored and self._summaries.names_tool
         form = FORMATS[self._form]
         made = rendered(history, plan, form, text, replaced, in_call=has_tools, names_tool=names_tool)
-        # Places behind the earlier summary are those of the program's own messages, moved.
+        # After the earlier summary, the indexes of the program's messages are shifted.
         moved = self._replaced - self._replacing
         opening = plan.first - self._systems
         count = plan.end + moved - self._systems
@@ -275,7 +275,7 @@ class _Visit:
 
 
 def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
-    """Return the factor from estimated tokens to those that the provider's usage lets expect."""
+    """Return the factor from estimated tokens to the tokens expected from the provider's reported usage."""
     execution_id = current_owner() or model_request.around().execution
     last = None if limits.has_counter() else model_tokens.last_request(execution_id)
     if last is None or last.bytes < _LEAST_BYTES or not estimated_tokens:
@@ -292,13 +292,13 @@ def _json_bytes(messages: Iterable[Any]) -> int:
 
 
 class Kept(NamedTuple):
-    """The messages that stand for the ``replaced`` messages behind those of the system, opening messages apart."""
+    """A summary's messages. They replace messages ``opening`` to ``replaced``, counted after the system messages."""
 
     replaced: int
     opening: int
     messages: list[Any]
     characters: int
-    #: UTF-8 bytes of the messages that they stand for, less their own.
+    #: UTF-8 bytes of the messages that the summary replaces, minus the bytes of the summary.
     removed_bytes: int
 
 
@@ -320,7 +320,7 @@ class KeptSummaries:
         return not self._kept
 
     def find(self, group: tuple[str, str], weights: Sequence[Weight]) -> Kept | None:
-        """Return the summary of the most messages in a group: a format and an owner."""
+        """Return the summary of the most messages in a group. A group is a format and an owner."""
         found: Kept | None = None
         with self._lock:
             for key in _prefixes(group, weights):
@@ -356,7 +356,7 @@ _VIEW_CONTINUED: Final = "I go on from this summary."
 
 
 class Original(NamedTuple):
-    """A result that a mark replaces: the id under which it is kept, its tool's name, and its text."""
+    """A result that a mark replaces: its id in the store, its tool's name, and its text."""
 
     id: str
     tool: str
@@ -364,7 +364,7 @@ class Original(NamedTuple):
 
 
 def originals(history: History, plan: Plan, weights: Sequence[Weight]) -> dict[tuple[int, int], Original]:
-    """Return the results that a plan replaces, by the place of the message and their place in it."""
+    """Return the results that a plan replaces, by the message's index and their index in the message."""
     uses = Counter(call.asked.id for call in history.calls)
     found: dict[tuple[int, int], Original] = {}
     places = Counter[int]()
@@ -383,7 +383,7 @@ def originals(history: History, plan: Plan, weights: Sequence[Weight]) -> dict[t
 
 
 def _text(content: Any) -> str:
-    """Return the text of a result, else its JSON."""
+    """Return the text of a result. If it is not only a text, return its JSON."""
     known = fields(content) if not is_list(content) else {}
     if len(known) == 1:  # Gemini's results have an envelope
         content = known.get("result", known.get("output", content))
@@ -405,7 +405,7 @@ def rendered(  # noqa: PLR0913 - a summary and its form
     in_call: bool,
     names_tool: bool,
 ) -> list[Any]:
-    """Return the messages with the summary, in a call or the model's message, and calls whose results are marks."""
+    """Return messages with the summary, in a call or a message of the model, and calls with marks as results."""
     lines = _lines(history, plan, kept)
     most = max(plan.summary_tokens // 2, 1)
     while lines and tokens("\n".join(lines)) > most:
@@ -415,7 +415,7 @@ def rendered(  # noqa: PLR0913 - a summary and its form
     if in_call:
         digest = hashlib.sha256(summary.encode("utf-8", "replace")).hexdigest()[:_ID_DIGITS]
         made = form.pair(digest, semconv.CONTEXT_SUMMARIZE, text)
-        # Gemini's call gets the signature that skips validation, where the history's calls are signed.
+        # If the history's calls are signed, Gemini's call gets the signature that skips validation.
         parts = fields(made[0]).get("parts")
         signed = (fields(part) for message in history.messages for part in listed(fields(message).get("parts")))
         if parts and any("thoughtSignature" in part for part in signed):
@@ -435,7 +435,7 @@ def rendered(  # noqa: PLR0913 - a summary and its form
 
 
 def _lines(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original]) -> list[str]:
-    """Return a mark for each call that leaves the transcript, those of an earlier summary first."""
+    """Return a mark for each call that leaves the transcript. Marks of an earlier summary come first."""
     lines = _LINE.findall(earlier_summary(history, plan.first, plan.fold) or "")
     for result in history.results:
         written = text_of(result.answered.content) or ""
@@ -446,7 +446,7 @@ def _lines(history: History, plan: Plan, kept: Mapping[tuple[int, int], Original
 
 
 def _as_content(content: Any, text: str) -> Any:
-    """Return a text as the content of a result, in the form that the content has."""
+    """Return a text in the form of a result's content."""
     if is_list(content):
         block = fields(content[0]) if content else {}
         return text if "type" in block or not content else [{"text": text}]

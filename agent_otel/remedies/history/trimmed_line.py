@@ -1,4 +1,4 @@
-"""The line that replaces an old result: its size, its tool, its status, its beginning, and its references.
+"""The line that replaces an old result: its size, tool, status, beginning and references.
 
 The first request of a process may bring megabytes of new texts. So each text is searched for references in few passes:
 `str.find` for rare words, and one pattern for all paths.
@@ -55,8 +55,8 @@ _NAMED: Final = re.compile(
 _TICKET: Final = re.compile(r"REF-\w[\w-]{0,60}")
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]{1,15}://[^\s\"'`<>()\[\]{},;\\|]{1,300}")
 _PATH: Final = r"(?:~|\.{1,2})?/[\w.@+-]+(?:/[\w.@+-]+)+|[\w.@+-]+(?:/[\w.@+-]+)+\.[a-zA-Z]\w{0,7}"
-# From one slash to the next: the blank or sign before its word, and a path, or what stands up to the next blank. A
-# URL's path is a part of it, and so long a word is no path. Each text matches to its end, whatever it holds.
+# Match from one slash to the next: the blank or sign before its word, then a path or the text up to the next blank. A
+# URL's path is a part of the URL. A word of 600 or more characters is not a path. Every text matches to its end.
 _TO_BLANK: Final = r"[^ \n\t\"'<>]{0,298}(?=[ \n\t\"'<>])"
 _SLASH: Final = re.compile(
     r"(?:[^/]*[^\w.@+~/-]|(?<![\w.@+~/-]))"
@@ -67,29 +67,29 @@ _REST: Final = re.compile(r"[^ \n\t\"'<>]{0,600}[ \n\t\"'<>]?")
 
 
 def is_claim(reference: str) -> bool:
-    """Return True for the reference of a claim check, which alone resolves to the whole result."""
+    """Return True for the reference of a claim check. Only a claim check resolves to the whole result."""
     return reference.startswith("claim:")
 
 
 def is_reference(key: str) -> bool:
-    """Return True for a key whose value is a reference."""
+    """Return True if the value of the key is a reference."""
     plain = key.replace("_", "").lower()
     return plain.endswith(_KEYS) and plain not in ("href", "prefs", "xref")
 
 
 def is_named(said: str) -> bool:
-    """Return True for a key and its value, as ``key=value``, that are a reference."""
+    """Return True if a key and its value, as ``key=value``, are a reference."""
     return "claim:" not in said and _NAMED.fullmatch(said) is not None
 
 
 def in_text(text: str, pattern: re.Pattern[str] | None, places: int = MOST_PLACES) -> list[str]:
-    """Return the references in a text and the matches of ``pattern``, in the order of their kinds."""
+    """Return the references in a text and the matches of ``pattern``, ordered by kind."""
     found = _ids(text, 2 * places)
     if pattern is not None:
         found += [hit[0] for hit in islice(pattern.finditer(text), 2 * places) if hit[0]]
     if "/" in text:
         found += islice(_urls(text), places)
-        end = _REST.match(text, text.rfind("/") + 1)  # behind it is no path, and nothing is searched in vain
+        end = _REST.match(text, text.rfind("/") + 1)  # no path follows, so the search ends here
         hits = _SLASH.finditer(text, 0, end.end() if end is not None else len(text))
         found += [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * places)) if path]
     return found
@@ -114,7 +114,7 @@ def _every(text: str, word: str) -> Iterator[int]:
 
 
 def _collect(text: str, stem: str, most: int, named: set[int], written: list[re.Match[str]]) -> None:
-    """Add the beginnings of what is named behind a stem, and what is written behind it, at most so many of each."""
+    """Add the positions of a stem's named references and the matches of its written ids, at most ``most`` of each."""
     naming, writing = _STEMS[stem], _WRITTEN.get(stem)
     names = end = 0
     writes = 0 if writing is not None else most
@@ -133,7 +133,7 @@ def _collect(text: str, stem: str, most: int, named: set[int], written: list[re.
 
 
 def _named(text: str, start: int) -> str | None:
-    """Return the reference that begins at a place of a text."""
+    """Return the reference that begins at a position of a text."""
     first = text[start]
     claim = _CLAIM.match(text, start) if first == "c" else None
     if claim is not None:
@@ -142,7 +142,7 @@ def _named(text: str, start: int) -> str | None:
     if ticket is not None:
         return ticket[0]
     named = _NAMED.match(text, start)
-    # Prose may contain a colon, too: "ref: see below".
+    # Prose may contain a colon too: "ref: see below".
     if named is not None and is_reference(named["key"]) and "claim:" not in named[0]:
         value, is_id = named["value"].rstrip(".:"), named["key"].lower().endswith(("id", "ids"))
         if named["quoted"] or named["is"] == "=" or is_id or any(map(str.isdigit, value)):
@@ -151,7 +151,7 @@ def _named(text: str, start: int) -> str | None:
 
 
 def _written(text: str, hit: re.Match[str], most: int) -> Iterator[str]:
-    """Return an id as the text writes it, and the others of its list."""
+    """Yield an id as the text writes it, then the next ids of its list."""
     value = hit["value"].rstrip(".:")
     if "claim:" in value:
         return
@@ -177,7 +177,7 @@ def _urls(text: str) -> Iterator[str]:
 
 
 def _word_start(text: str, at: int, longest: int, signs: str) -> int:
-    """Return where the word of letters, digits and signs begins that ends at a position."""
+    """Return the start of the word that ends at a position. A word has letters, digits and ``signs``."""
     earliest = max(at - longest, 0)
     while at > earliest and (text[at - 1].isalnum() or text[at - 1] in signs):
         at -= 1
@@ -190,7 +190,7 @@ HEAD_CHARACTERS: Final = 150
 REFERENCE_CHARACTERS: Final = 600
 """Characters of references in a line; claim checks are kept beyond them."""
 
-#: Characters of a URL or path: 16 in the default room.
+#: Characters reserved for a URL or path: 16 fit into the default limit.
 _PLACE_CHARACTERS: Final = 37
 _MOST_NAME: Final = 64
 _MOST_NODES: Final = 200  # nodes of a structured result that are measured: 0.1 ms
@@ -198,7 +198,7 @@ _TRIMMED: Final = re.compile(r"\[trimmed \d+\+? bytes\] [^\n]*")
 _NOT: Final = r"(?<!no )(?<!not )(?<!non-)(?<!zero )(?<!without )(?<!\b0 )(?<!un)"
 _NOTHING: Final = r"(?![\w-]{0,12}[\"']?\s{0,2}[:=]\s{0,2}(?:[\"']?(?:0\b|null|none|false|\[\]|\{\})|\"\"|''))"
 _STATUS: Final = r"status(?<=\bstatus)[_ ]?(?:code)?[\"']?"
-# By a word that each match has: the patterns of an error, and of success.
+# The patterns of an error and of success. The key is a word that each match contains.
 _SIGNS: Final = {
     word: (re.compile(error), re.compile(success))
     for word, error, success in (
@@ -234,7 +234,7 @@ _FAILED: Final = re.compile(
 
 
 class LineForm(NamedTuple):
-    """The parts of a line: characters of the beginning and of references, and a pattern of the program's own."""
+    """The parts of a line: characters of the beginning and of references, and the program's pattern."""
 
     characters: int = HEAD_CHARACTERS
     reference_characters: int = REFERENCE_CHARACTERS
@@ -242,7 +242,7 @@ class LineForm(NamedTuple):
 
     @property
     def places(self) -> int:
-        """The number of URLs and paths that are searched for: those that fit, and at least the first 16."""
+        """The number of URLs and paths to search for: as many as fit, but at least the first 16."""
         return max(self.reference_characters // _PLACE_CHARACTERS, MOST_PLACES)
 
 
@@ -250,7 +250,7 @@ DEFAULT_FORM: Final = LineForm()
 
 
 class Weight(NamedTuple):
-    """Characters and UTF-8 bytes of a result's text for the model; a lower bound if not exact."""
+    """Characters and UTF-8 bytes of a result's text for the model. If not exact, they are a lower bound."""
 
     characters: int
     bytes: int
@@ -272,7 +272,7 @@ def weight(content: Any) -> Weight:
 
 
 def _only(content: Any) -> str | None:
-    """Return the text of an object with one key; None for any other object."""
+    """Return the text of an object with one key. Return None for any other object."""
     if not issubclass(type(content), dict) or len(known := fields(content)) != 1:
         return None
     [inner] = known.values()
@@ -280,7 +280,7 @@ def _only(content: Any) -> str | None:
 
 
 def _block(block: Any) -> Weight | None:
-    """Return the weight of a block; None for an image, a file, or another block without text."""
+    """Return the weight of a block. Return None for an image, a file, or another block without text."""
     text = block if type(block) is str else block_text(block)
     value = _value(block) if text is None else text
     if type(value) is str:
@@ -289,7 +289,7 @@ def _block(block: Any) -> Weight | None:
 
 
 def _value(block: Any) -> Any:
-    """Return the value of a block of Bedrock's JSON or of a document of Cohere's; None for any other block."""
+    """Return the value of a JSON block of Bedrock or a document of Cohere. Return None for any other block."""
     known = fields(block)
     if known.keys() == {"json"}:
         return known["json"]
@@ -302,14 +302,14 @@ def _structured(value: Any) -> Weight:
 
 
 def replaced(content: Any, line: str) -> Any:
-    """Return the content with one text in the place of all its texts; other blocks stay."""
+    """Return the content with one text instead of all its texts. Keep other blocks."""
     if type(content) is str:
         return line
     if not is_list(content):
         known = fields(content)
         return {next(iter(known)) if len(known) == 1 else "result": line}
     texts = [place for place, block in enumerate(content) if len(content) == 1 or _block(block) is not None]
-    # A block's ``cache_control`` sets the end of a provider's cache, so that a block with it has to remain.
+    # A block's ``cache_control`` sets the end of a provider's cache. So a block with it has to remain.
     kept = next((place for place in texts if "cache_control" in fields(content[place])), texts[0])
     blocks = [
         _with_text(block, line) if place == kept else block
@@ -339,20 +339,20 @@ def text_of(content: Any) -> str | None:
     return value if type(value) is str else None
 
 
-def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - what the message says of itself
-    """Return True for an error: by the message's flag, else by the usual beginnings of error texts."""
+def has_failed(content: Any, said: bool | None) -> bool:  # noqa: FBT001 - the message's flag
+    """Return True for an error. Use the message's flag, else the usual beginnings of error texts."""
     if said is not None:
         return said
     text = text_of(content)
     return text is not None and _FAILED.match(text) is not None
 
 
-def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - what the message says of itself
-    """Return ``error`` or ``success`` for a result by its flag and its beginning, None when neither shows it."""
+def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - the message's flag
+    """Return ``error`` or ``success`` from a result's flag and beginning, or None if neither shows it."""
     if said:
         return "error"
     plain = head.lower()
-    # A search for a word costs a tenth of the pattern's.
+    # A search for a word costs a tenth of a search for its pattern.
     signs = [patterns for word, patterns in _SIGNS.items() if word in plain]
     if _REASON.search(plain) or _FAILED.match(head) or (signs and any(error.search(plain) for error, _ in signs)):
         return "error"
@@ -364,7 +364,7 @@ def status_of(head: str, said: bool | None) -> str | None:  # noqa: FBT001 - wha
 
 
 def line(content: Any, weight: Weight, tool: str | None, *, said: bool | None, form: LineForm = DEFAULT_FORM) -> str:
-    """Return the line for a result; a reference that does not fit is left out, except for a claim check."""
+    """Return the line for a result. Drop references that do not fit, except claim checks."""
     head, characters = text_of(content), form.characters
     if head is None:  # the first structured block, or the content itself
         values = map(_value, content) if is_list(content) else ()
@@ -392,7 +392,7 @@ def _printable(text: str) -> str:
 
 
 def is_line(content: Any) -> bool:
-    """Return True for a result that is trimmed already."""
+    """Return True if a result is already trimmed."""
     text = text_of(content)
     if text is None or not text.startswith(TRIMMED):
         return False
@@ -405,14 +405,14 @@ _found: dict[tuple[int, int, re.Pattern[str] | None, int], tuple[str, ...]] = {}
 
 
 def references(content: Any, pattern: re.Pattern[str] | None = None, places: int = MOST_PLACES) -> list[str]:
-    """Return the references to data stored elsewhere, in their order, without duplicates; claims hide their paths."""
+    """Return the references to data stored elsewhere, in order and without duplicates. Claims hide their paths."""
     is_text = type(content) is str
     hits = in_text(content, pattern, places) if is_text else _references(content, pattern, places)
     found = list(dict.fromkeys(hits))
     claims = [reference for reference in found if "claim:" in reference and is_claim(reference)]
     if not claims:
         return found
-    # The path inside a claim check is no reference of its own.
+    # The path inside a claim check is not a separate reference.
     return [each for each in found if is_claim(each) or not any(each in claim for claim in claims)]
 
 
@@ -438,7 +438,7 @@ def _references(content: Any, pattern: re.Pattern[str] | None, places: int, dept
 
 
 def _of_text(text: str, pattern: re.Pattern[str] | None, places: int) -> tuple[str, ...]:
-    """Return the references of a text; remembered by the text's hash, because each request has the text again."""
+    """Return the references of a text. Cache them by the text's hash, because each request repeats the text."""
     key = (hash(text), len(text), pattern, places)
     found = _found.get(key)
     if found is None:
