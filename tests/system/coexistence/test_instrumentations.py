@@ -50,8 +50,9 @@ def test_langchain(environment: Callable[[str], Environment], name: str, instrum
             (parent["attributes"].get("tool.name"), parent["attributes"].get(BYTES))
             for parent in found.parents(f"body of {tool}")
         ]
-    assert {(tool, OURS): count for tool, count in _RESULTS.items()} == found.counts("agent_otel.tool.result.size")
-    assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts("agent_otel.tool.args.size")
+    # The model reads a failure as well: it has a size.
+    for metric in ("agent_otel.tool.args.size", "agent_otel.tool.result.size"):
+        assert {(tool, OURS): count for tool, count in _CALLS.items()} == found.counts(metric)
     timed_by = _GENAI if name == "peers-genai" else OURS
     assert {(tool, timed_by): count for tool, count in _CALLS.items()} == found.counts("gen_ai.execute_tool.duration")
 
