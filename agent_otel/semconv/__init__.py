@@ -33,208 +33,209 @@ ATTRIBUTES: Final = Attributes()
 _attribute = ATTRIBUTES.add
 
 # fmt: off
-_GENAI = "as the GenAI conventions say"
+_GENAI = "when known"
 OPERATION_NAME: Final = _attribute("gen_ai.operation.name", "string", "always",
     "`execute_tool`, `chat`, `invoke_agent` or `invoke_workflow`")
 GEN_AI_TOOL_NAME: Final = _attribute("gen_ai.tool.name", "string", "always", "the tool's name")
 TOOL_DESCRIPTION: Final = _attribute("gen_ai.tool.description", "string",
-    "when a model request or an MCP server has defined the tool", "the tool's description, its first 256 characters")
+    "when a model request or an MCP server has defined the tool", "its first 256 characters")
 TOOL_CALL_ID: Final = _attribute("gen_ai.tool.call.id", "string", _GENAI, "the id the model gave this call")
 TOOL_TYPE: Final = _attribute("gen_ai.tool.type", "string", _GENAI, "`function`, `extension` or `datastore`")
 AGENT_NAME: Final = _attribute("gen_ai.agent.name", "string", _GENAI,
     "the agent of the run, the same on all of its spans and series")
-SUB_AGENT: Final = _attribute("agent_otel.sub_agent", "string", "where another agent inside the run made the call",
-    "the name of that agent")
+SUB_AGENT: Final = _attribute("agent_otel.sub_agent", "string", "when another agent inside the run made the call",
+    "that agent's name")
 CONVERSATION_ID: Final = _attribute("gen_ai.conversation.id", "string", _GENAI,
-    "the framework's thread or session, or the explicit execution")
+    "the framework's thread or session, or the named execution")
 TURN: Final = _attribute("agent_otel.conversation.turn", "int", "when model requests are seen",
-    "the number of the model request, in its conversation, that came before the call; counted from 1")
-_MCP = "on calls over the Model Context Protocol"
+    "number of the model request before the call, from 1")
+_MCP = "on calls over MCP"
 MCP_METHOD_NAME: Final = _attribute("mcp.method.name", "string", _MCP, "`tools/call`")
-MCP_SESSION_ID: Final = _attribute("mcp.session.id", "string", f"{_MCP}, with a session over HTTP",
-    "the id that the server gave the session")
+MCP_SESSION_ID: Final = _attribute("mcp.session.id", "string", f"{_MCP} with a session",
+    "the server's id of the session")
 MCP_SERVER_NAME: Final = _attribute("agent_otel.mcp.server.name", "string",
-    "on calls of a client over the Model Context Protocol, where the server has introduced itself",
-    "the name that the server gives itself (`serverInfo`)")
-NETWORK_TRANSPORT: Final = _attribute("network.transport", "string", f"{_MCP}, where the transport is available",
+    "on calls of an MCP client",
+    "the server's name for itself (`serverInfo`)")
+NETWORK_TRANSPORT: Final = _attribute("network.transport", "string", _MCP,
     "`pipe` for standard input and output, `tcp` for HTTP")
 TOOL_ARGUMENTS: Final = _attribute("gen_ai.tool.call.arguments", "string", "only with content capture",
     "compact JSON, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
 TOOL_RESULT: Final = _attribute("gen_ai.tool.call.result", "string", "only with content capture",
     "text of the result, the first 8 KiB (AGENT_OTEL_CAPTURE_BYTES)")
 CONTENT_TRUNCATED: Final = _attribute("agent_otel.content.truncated", "string[]", "when a captured copy is shortened",
-    "the attributes that hold only the beginning")
+    "attributes that contain only the beginning")
 ERROR_TYPE: Final = _attribute("error.type", "string", "on failure",
-    "the exception's qualified name, or `tool_error` where a flag is all there is")
+    "the exception's qualified name, or `tool_error` if there is only a flag")
 TOOL_NAME: Final = _attribute("tool.name", "string", "always", "the tool's name")
 ARGS_HASH: Final = _attribute("tool.args_hash", "string", "always",
-    "12 hex digits of a blake2b over their canonical JSON, keyed by `AGENT_OTEL_HASH_KEY`, else by the key of the "
-    "claim check, else anew by each process")
+    "12 hex digits of a blake2b over the canonical JSON, keyed by `AGENT_OTEL_HASH_KEY`, else by the claim check's "
+    "key, else by a random key of the process")
 ARGS_BYTES: Final = _attribute("tool.args.bytes", "int", "always", "UTF-8 bytes of the arguments as compact JSON")
-RESULT_BYTES: Final = _attribute("tool.result.bytes", "int", "always on success; absent when the call raised",
-    "UTF-8 bytes of the text the handler produced; a structured result counts as compact JSON")
+RESULT_BYTES: Final = _attribute("tool.result.bytes", "int", "on success",
+    "UTF-8 bytes of the handler's text; a structured result counts as compact JSON")
 RESULT_STRUCTURED_BYTES: Final = _attribute("tool.result.structured_bytes", "int",
     "when a structured copy or artifact travels beside the text",
-    "compact-JSON bytes that the state carries and the model does not see")
+    "its compact JSON, which the state carries and the model does not see")
 RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no adapter saw the call",
-    "`model_request`: `tool.result.bytes` are those that the request delivered, and the span has no duration; "
-    "`model_response`: the provider ran the tool, and its response has the result; `step`: a durable step ran "
-    "it, whose output a model request held")
+    "`model_request`: the request showed the call; bytes are those delivered, without a duration; `model_response`: "
+    "the provider ran the tool; `step`: a durable step ran it")
 FAILURE_BYTES: Final = _attribute("tool.failure.bytes", "int", "when the handler raised",
-    "size of the text that the framework makes of the exception, else of the exception's own text")
-RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "always on success",
-    "what was handed on is known to be less than what there was")
+    "size of the framework's text about the exception, else of the exception's own text")
+RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "on success",
+    "the result is known to be incomplete")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
     "`marker`, `cut_json`, `shrunk`, `offloaded`, `cleared`, `ceiling`, `claim_check`; `suspected` (a length equal to "
     "a known cap) leaves `truncated` false")
 TRUNCATION_LAYER: Final = _attribute("tool.result.truncation.layer", "string", "when cut",
-    "`tool`, `framework`, `model_request`, `remedy`, or `before_request` where only the request shows the call")
+    "`tool`, `framework`, `model_request`, `remedy`, or `before_request` if only the request shows the call")
 TRUNCATION_CUTS: Final = _attribute("tool.result.truncation.cuts", "string[]", "when two layers cut",
-    "layer and reason of each cut, in order; `truncation.layer` and `.reason` are those of the last one")
+    "layer and reason of each cut, in order")
 RESULT_HANDED_BACK_BYTES: Final = _attribute("tool.result.handed_back_bytes", "int", "when it differs",
-    "UTF-8 bytes that the framework kept of the result")
+    "bytes that the framework kept")
 RESULT_ESTIMATED: Final = _attribute("tool.result.estimated", "bool", "only when true",
     "`tool.result.bytes` is a lower bound")
 RESULT_BUDGET_BYTES: Final = _attribute("tool.result.budget_bytes", "int", "always",
-    "the largest result that the weakest layer on its way accepts")
+    "the largest result that every layer accepts")
 RESULT_BUDGET_LAYER: Final = _attribute("tool.result.budget_layer", "string", "always",
-    "`ceiling` (or the claim check's view), `framework`, `host` (of MCP), `payload`, `transport`, `context` (the "
-    "model's window); else `default`, AGENT_OTEL_LARGE_RESULT_BYTES")
-RESULT_REF: Final = _attribute("tool.result.ref", "string", "when a claim check has stored it",
-    "the reference under which the whole result is stored")
+    "the layer with that limit: `ceiling`, `framework`, `host` (of MCP), `payload`, `transport`, `context`, or "
+    "`default`: AGENT_OTEL_LARGE_RESULT_BYTES")
+RESULT_REF: Final = _attribute("tool.result.ref", "string", "when it is stored",
+    "the claim check's reference")
 RESULT_STORED_EARLY: Final = _attribute("tool.result.stored_early", "bool", "only when true",
-    "a claim check has stored the result because its durable run had less than two turns left")
+    "stored because the durable run had less than two turns left")
 
 RESULT_DELIVERED_BYTES: Final = _attribute("tool.result.delivered_bytes", "int", "on `tool_result_truncated`",
-    "UTF-8 bytes of the result's text in the request to the model")
-HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool", "only when true, on the span around the request",
-    "the request, and none before it, has a passage of the latest results of tools")
+    "bytes of the result in the model request")
+HISTORY_IS_LOST: Final = _attribute("agent_otel.history.lost", "bool",
+    "only when true, on the request's span",
+    "neither the request nor one before it has a passage of the latest results")
 HISTORY_UNDELIVERED_CALLS: Final = _attribute("agent_otel.history.undelivered_calls", "string[]",
     "when the history is lost",
-    "ids of the calls (without an id, the tool) whose results no model request held; at most 16")
+    "ids (or tools) of the calls without a delivered result; at most 16")
 RESULT_USUAL_BYTES: Final = _attribute("tool.result.usual_bytes", "int", "on the event `tool_result_grown`",
-    "the largest of the tool's first 20 results in this process, or in the one before")
+    "the largest of the tool's first 20 results")
 _CHANGE = "on the event `tool_schema_changed`"
 PROPERTIES_ADDED: Final = _attribute("agent_otel.tool.properties_added", "string[]", _CHANGE, "new properties")
 PROPERTIES_REMOVED: Final = _attribute("agent_otel.tool.properties_removed", "string[]", _CHANGE, "removed properties")
-PROPERTIES_CHANGED: Final = _attribute("agent_otel.tool.properties_changed", "string[]", _CHANGE, "other type or need")
+PROPERTIES_CHANGED: Final = _attribute("agent_otel.tool.properties_changed", "string[]", _CHANGE,
+    "changed type or need")
 HISTORY_DROPPED_BYTES: Final = _attribute("agent_otel.history.dropped_bytes", "int", "on the event `history_dropped`",
-    "bytes of messages that the request before held and this one leaves out, while it holds later ones")
+    "bytes of earlier messages that the request left out")
 HISTORY_DROPPED_TURNS: Final = _attribute("agent_otel.history.dropped_turns", "int", "on the event `history_dropped`",
-    "messages of the model among them, each with the results of its calls")
+    "messages of the model among them")
 TASK_IS_DROPPED: Final = _attribute("agent_otel.history.task_dropped", "bool",
-    "only when true, on the span around the request and on the event",
-    "the first of the user's messages, the task, is among them")
+    "only when true, on the request's span and the event",
+    "the task, the first message of the user, is among them")
 HISTORY_IS_SUMMARIZED: Final = _attribute("agent_otel.history.summarized", "bool",
-    "only when true, on the span around the request",
-    "a summary, or a provider's compaction, is new in the request, in the place of earlier messages")
-TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on a call after a truncated result or a page of its tool",
+    "only when true, on the request's span",
+    "a new summary replaces earlier messages")
+TOOL_FOLLOWUP: Final = _attribute("tool.followup", "string", "on the call after a fragment of its tool",
     "`paginated`, `narrowed` or `repeated`; on the event `answer_incomplete`, `ignored`")
-RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "always on success",
-    "an estimate: characters ÷ 4, rounded up")
+RESULT_ESTIMATED_TOKENS: Final = _attribute("tool.result.estimated_tokens", "int", "on success",
+    "characters ÷ 4, rounded up")
 
-_SENT = "on the span around a model request"
+_SENT = "on the request's span"
 REQUEST_MODEL: Final = _attribute("gen_ai.request.model", "string",
-    "on metrics of model requests and on the span `chat {model}`", "the model, as the request names it")
+    "on `chat {model}` and metrics of model requests", "the model, as the request names it")
 _CHAT = "on the span `chat {model}`"
 PROVIDER_NAME: Final = _attribute("gen_ai.provider.name", "string", _CHAT,
-    "the provider, by the SDK that sends the request: `openai`, `anthropic`, `aws.bedrock`, `gcp.gemini` and others")
-RESPONSE_MODEL: Final = _attribute("gen_ai.response.model", "string", f"{_CHAT}, when the response names one",
-    "the model that has answered")
-FINISH_REASONS: Final = _attribute("gen_ai.response.finish_reasons", "string[]", f"{_CHAT}, when the response has one",
+    "`openai`, `anthropic`, `aws.bedrock`, `gcp.gemini` and others, by the SDK")
+RESPONSE_MODEL: Final = _attribute("gen_ai.response.model", "string", "on the span `chat {model}`",
+    "the model that answered")
+FINISH_REASONS: Final = _attribute("gen_ai.response.finish_reasons", "string[]", "on the span `chat {model}`",
     "why the model stopped")
-INPUT_TOKENS: Final = _attribute("gen_ai.usage.input_tokens", "int", f"{_CHAT}, when the provider reports tokens",
+INPUT_TOKENS: Final = _attribute("gen_ai.usage.input_tokens", "int", "on the span `chat {model}`",
     "tokens of the request")
-OUTPUT_TOKENS: Final = _attribute("gen_ai.usage.output_tokens", "int", f"{_CHAT}, when the provider reports tokens",
+OUTPUT_TOKENS: Final = _attribute("gen_ai.usage.output_tokens", "int", "on the span `chat {model}`",
     "tokens of the response")
 CONTEXT_TOKENS: Final = _attribute("agent_otel.context.tokens", "int", _SENT, "tokens of the request")
 CONTEXT_ESTIMATED: Final = _attribute("agent_otel.context.estimated", "bool", "only when true",
-    "the provider reports no tokens: the request's bytes ÷ the bytes of a token in earlier ones, else ÷ 4")
+    "the provider reports no tokens: estimated from bytes")
 CONTEXT_WINDOW: Final = _attribute("agent_otel.context.window", "int", "where it is known", "context window, in tokens")
 CONTEXT_TURNS_TO_LIMIT: Final = _attribute("agent_otel.context.turns_to_limit", "int", "from the third request on",
-    "further requests that fit into the window at the recent growth")
+    "requests that still fit into the window at the recent growth")
 CONTEXT_LARGEST_TOOL: Final = _attribute("agent_otel.context.largest_tool", "string", "when the request holds results",
-    "the tool whose results have most bytes in it")
+    "the tool with most bytes of results")
 CONTEXT_LARGEST_TOOL_BYTES: Final = _attribute("agent_otel.context.largest_tool_bytes", "int",
-    "when the request holds results", "bytes of its results")
+    "when the request holds results", "their bytes")
 CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "string", _SENT,
-    "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
-_LOOPS = "on an execution, and on a call of it, from the third equal call or result on"
-LOOP_TOOL: Final = _attribute("agent_otel.loop.tool", "string", _LOOPS, "the tool with most calls that repeat others")
+    "`system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
+_LOOPS = "on an execution and its calls, from the third equal one on"
+LOOP_TOOL: Final = _attribute("agent_otel.loop.tool", "string", _LOOPS, "the tool with most repeated calls")
 LOOP_BY: Final = _attribute("agent_otel.loop.by", "string", _LOOPS,
     "`arguments` or `result`, as in `agent_otel.tool.repeats`")
-LOOP_CALLS: Final = _attribute("agent_otel.loop.calls", "int", _LOOPS, "how many calls repeat others so far")
-LOOP_SINCE: Final = _attribute("agent_otel.loop.since_turn", "int", f"{_LOOPS}, where model requests are seen",
-    "the turn of the first of the equal calls or results")
+LOOP_CALLS: Final = _attribute("agent_otel.loop.calls", "int", _LOOPS, "repeated calls so far")
+LOOP_SINCE: Final = _attribute("agent_otel.loop.since_turn", "int", _LOOPS,
+    "the turn of the first one")
 _REJECTED = "when the provider refused the request"
 REJECTED_REASON: Final = _attribute("agent_otel.rejected.reason", "string", _REJECTED,
     "`context`, `too_large`, `string_too_long`, `result_without_call`, `call_without_result` or `other`")
-REJECTED_TOOL: Final = _attribute("agent_otel.rejected.tool", "string", f"{_REJECTED} because of a call or its result",
-    "the tool: the one that the provider names, else the first without its other half, or with the largest text")
+REJECTED_TOOL: Final = _attribute("agent_otel.rejected.tool", "string", "when a call or its result is the reason",
+    "the tool that the provider names, else the first with only a call or a result, or with the largest text")
 REJECTED_CALL_ID: Final = _attribute("agent_otel.rejected.call_id", "string",
-    f"{_REJECTED} because of a call or its result", "the id of that call")
+    "when a call or its result is the reason", "its id")
 
 CONTEXT_DUPLICATE_BYTES: Final = _attribute("agent_otel.context.duplicate_bytes", "int", "when there are some",
-    "bytes of texts of 1 KiB and more that the request holds a second time, such as equal results of two calls")
+    "bytes of texts of 1 KiB and more that the request contains twice")
 _OFFERING = "when the request offers tools"
-CONTEXT_TOOLS: Final = _attribute("agent_otel.context.tools", "int", _OFFERING, "tools that it offers")
+CONTEXT_TOOLS: Final = _attribute("agent_otel.context.tools", "int", _OFFERING, "number of tools")
 CONTEXT_TOOLS_BYTES: Final = _attribute("agent_otel.context.tools_bytes", "int", _OFFERING,
     "bytes of their definitions")
-CONTEXT_TOOLS_TOKENS: Final = _attribute("agent_otel.context.tools_tokens", "int", f"{_OFFERING}, from its response on",
+CONTEXT_TOOLS_TOKENS: Final = _attribute("agent_otel.context.tools_tokens", "int", "when the request offers tools",
     "tokens of their definitions")
 CONTEXT_UNCALLED_TOOLS: Final = _attribute("agent_otel.context.uncalled_tools", "int", _OFFERING,
-    "those of the tools that this process has never called")
+    "tools that this process has never called")
 CONTEXT_UNCALLED_BYTES: Final = _attribute("agent_otel.context.uncalled_tools_bytes", "int", "when there are some",
     "bytes of their definitions")
 CONTEXT_UNCALLED_TOKENS: Final = _attribute("agent_otel.context.uncalled_tools_tokens", "int", "when there are some",
     "tokens of their definitions")
 CONTEXT_LARGEST_DEFINITION: Final = _attribute("agent_otel.context.largest_definition", "string", _OFFERING,
     "the tool whose definition has most bytes")
-_CHANGED = "when the request continues the one before, and begins otherwise"
+_CHANGED = "when the request begins differently than the one before"
 CONTEXT_CHANGED_PART: Final = _attribute("agent_otel.context.changed_part", "string", _CHANGED,
-    "the first part that changed, as in `agent_otel.context.largest_part`: no prompt cache serves what follows it")
+    "the first changed part; prompt caches end there")
 CONTEXT_CHANGE: Final = _attribute("agent_otel.context.change", "string", _CHANGED,
-    "how it changed: `order` (the same definitions of tools), `added`, `removed` or `content`")
+    "`order` (the same definitions of tools), `added`, `removed` or `content`")
 CONTEXT_MISSED_TOKENS: Final = _attribute("agent_otel.context.missed_tokens", "int", _CHANGED,
-    "tokens that the provider's cache would have had if the request began as the one before")
-CONTEXT_MISSED_COST: Final = _attribute("agent_otel.context.missed_cost", "double", f"{_CHANGED}; with a price",
-    "US dollars that these tokens cost more than cached ones")
-CONTEXT_CHANGED_MESSAGE: Final = _attribute("agent_otel.context.changed_message", "int", f"{_CHANGED}, in its messages",
-    "the place of that part in the request before, without tools and system prompt, counted from 1")
-CONTEXT_CHANGED_TOOL: Final = _attribute("agent_otel.context.changed_tool", "string", f"{_CHANGED}, in a tool's part",
-    "the tool to which it belongs")
+    "tokens that the cache would have had without the change")
+CONTEXT_MISSED_COST: Final = _attribute("agent_otel.context.missed_cost", "double", _CHANGED,
+    "their additional price in US dollars")
+CONTEXT_CHANGED_MESSAGE: Final = _attribute("agent_otel.context.changed_message", "int", "when a message changed",
+    "its position in the request before, from 1")
+CONTEXT_CHANGED_TOOL: Final = _attribute("agent_otel.context.changed_tool", "string", "when a tool's part changed",
+    "the tool")
 CONTEXT_CHANGED_BYTES: Final = _attribute("agent_otel.context.changed_bytes", "int", _CHANGED,
     "bytes of the request before from that part on")
 
-_RUN = "on the span of an execution, when providers report tokens"
+_RUN = "on an execution, with the provider's tokens"
 EXECUTION_REQUESTS: Final = _attribute("agent_otel.execution.model_requests", "int", _RUN,
-    "model requests whose response had tokens")
+    "model requests with tokens in the response")
 EXECUTION_INPUT_TOKENS: Final = _attribute("agent_otel.execution.input_tokens", "int", _RUN, "tokens of the requests")
 EXECUTION_CACHED_TOKENS: Final = _attribute("agent_otel.execution.cached_tokens", "int", _RUN,
-    "those of them that were read from the provider's cache")
+    "input tokens from the provider's cache")
 EXECUTION_OUTPUT_TOKENS: Final = _attribute("agent_otel.execution.output_tokens", "int", _RUN,
     "tokens of the responses")
 EXECUTION_RETRIES: Final = _attribute("agent_otel.execution.model_retries", "int", "when there are some",
-    "model requests that repeat the one before in their conversation, as retries do")
-EXECUTION_CALLS: Final = _attribute("agent_otel.execution.tool_calls", "int", "on the span of an execution",
+    "model requests that repeat the one before")
+EXECUTION_CALLS: Final = _attribute("agent_otel.execution.tool_calls", "int", "on an execution",
     "tool calls")
 EXECUTION_COST: Final = _attribute("agent_otel.execution.cost", "double", "when a price is known",
     "US dollars of the model requests")
 
 _STEP = "on a runtime's step"
-_ANALYSED = "from the warn ratio up, when the payload could be read"
-_READ = f"{_ANALYSED} and model requests of the execution were seen"
+_ANALYSED = "when analysed"
+_READ = f"{_ANALYSED}, with model requests"
 WORKFLOW_NAME: Final = _attribute("gen_ai.workflow.name", "string",
-    "on a runtime's step, and on runs and calls that belong to a workflow", "the workflow's type or name")
+    "on steps, and on runs and calls of a workflow", "the workflow's type or name")
 RUNTIME: Final = _attribute("workflow.runtime", "string", _STEP, "the durable runtime, as in `payload_caps()`")
 ACTIVITY: Final = _attribute("workflow.activity", "string", _STEP, "the activity, step, task or node")
 ACTIVITY_ATTEMPT: Final = _attribute("workflow.activity.attempt", "int", "from the second on", "counted from 1")
 EXECUTION_ID: Final = _attribute("workflow.execution.id", "string", "on a step and on a run", "the id of this run")
 PAYLOAD_BYTES: Final = _attribute("workflow.payload.bytes", "int", _STEP,
-    "size of the serialised payload: of a step's two, the one nearer to its cap")
+    "size of the serialised payload that is nearer to its cap")
 PAYLOAD_DIRECTION: Final = _attribute("workflow.payload.direction", "string", _STEP,
     "`input`, `output`, `state`, `history` or `message`")
-PAYLOAD_CAP_BYTES: Final = _attribute("workflow.payload.cap_bytes", "int", "where there is a cap", "the cap it meets")
+PAYLOAD_CAP_BYTES: Final = _attribute("workflow.payload.cap_bytes", "int", "where there is a cap", "its cap")
 PAYLOAD_UTILIZATION: Final = _attribute("workflow.payload.utilization", "double", "where there is a cap",
     "payload bytes ÷ cap bytes")
 PAYLOAD_CAP_SOURCE: Final = _attribute("workflow.payload.cap_source", "string", "where there is a cap",
@@ -243,28 +244,28 @@ PAYLOAD_TURNS_TO_CAP: Final = _attribute("workflow.payload.turns_to_cap", "int",
     "turns that still fit at the recent growth")
 PAYLOAD_REJECTED: Final = _attribute("workflow.payload.rejected", "bool", "only when true", "the runtime refused it")
 PAYLOAD_LARGEST_PATH: Final = _attribute("workflow.payload.largest_path", "string", _ANALYSED,
-    "JSON path with most bytes, list indexes folded to `[]`, keys that may be data to `*`")
+    "JSON path with most bytes; `[]` for indexes, `*` for keys that may be data")
 PAYLOAD_LARGEST_PATH_BYTES: Final = _attribute("workflow.payload.largest_path_bytes", "int", _ANALYSED, "its bytes")
 PAYLOAD_LARGEST_TOOL: Final = _attribute("workflow.payload.largest_tool", "string", _ANALYSED,
-    "the tool whose results fill most of it")
+    "the tool with most bytes of results")
 PAYLOAD_LARGEST_TOOL_BYTES: Final = _attribute("workflow.payload.largest_tool_bytes", "int", _ANALYSED, "its bytes")
 PAYLOAD_DUPLICATE_BYTES: Final = _attribute("workflow.payload.duplicate_bytes", "int", _ANALYSED,
     "bytes that are there a second time")
 PAYLOAD_DUPLICATE_PATHS: Final = _attribute("workflow.payload.duplicate_paths", "string[]", _ANALYSED,
     "the two paths with most bytes in common")
 PAYLOAD_UNREAD_BYTES: Final = _attribute("workflow.payload.unread_bytes", "int", _READ,
-    "bytes that no model request of the execution held")
+    "bytes that no model request contained")
 PAYLOAD_UNREAD_PATH: Final = _attribute("workflow.payload.unread_path", "string", _READ,
-    "the JSON path with most of these bytes")
+    "the path with most of them")
 PAYLOAD_TURNS_WITHOUT_UNREAD: Final = _attribute("workflow.payload.turns_to_cap_without_unread", "int", _READ,
-    "`workflow.payload.turns_to_cap`, were the payloads without their unread share")
-_STORED = "on payloads that LangGraph, DBOS, Prefect, or a store of sessions keeps"
+    "turns to the cap without these bytes")
+_STORED = "in stores that keep every payload"
 STORE_BYTES: Final = _attribute("workflow.store.bytes", "int", _STORED,
-    "bytes that the thread has written into its store so far, as this process has seen")
+    "bytes that the thread has written so far")
 STORE_AMPLIFICATION: Final = _attribute("workflow.store.amplification", "double", _STORED,
-    "these bytes ÷ the bytes in them that were new: the growth of its largest state, or what was appended")
-STORE_TURNS: Final = _attribute("workflow.store.turns_to_1gb", "int", f"{_STORED}, from the second state on",
-    "further states until the thread has written 1 GB, if they grow as the last one did")
+    "written bytes ÷ new bytes")
+STORE_TURNS: Final = _attribute("workflow.store.turns_to_1gb", "int", "from the second state on",
+    "states until the thread has written 1 GB")
 PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "double", _ANALYSED,
     "payload bytes ÷ bytes of the results inside, each once")
 # fmt: on
@@ -303,115 +304,109 @@ _TOOL = (GEN_AI_TOOL_NAME,)
 
 # fmt: off
 TOOL_DURATION: Final = _histogram("gen_ai.execute_tool.duration", "s", (GEN_AI_TOOL_NAME, ERROR_TYPE),
-    "Duration of a tool call. Not emitted where another instrumentation in the process already does.", DURATION_BUCKETS)
+    "Duration of a tool call, if no other instrumentation emits it.", DURATION_BUCKETS)
 RESULT_SIZE: Final = _histogram("agent_otel.tool.result.size", "By", (GEN_AI_TOOL_NAME, ERROR_TYPE),
-    "Size of what a tool's handler produced, or of the text of its exception for the model.", SIZE_BUCKETS)
+    "Size of a tool's result, or of the text of its exception for the model.", SIZE_BUCKETS)
 ARGS_SIZE: Final = _histogram("agent_otel.tool.args.size", "By", _TOOL, "Size of the arguments of a tool call.",
     SIZE_BUCKETS)
 RESULTS_LARGE: Final = _counter("agent_otel.tool.results.large", "{result}", (GEN_AI_TOOL_NAME, THRESHOLD),
     "Results above a threshold: `warn` is AGENT_OTEL_LARGE_RESULT_BYTES.")
 RESULTS_OVER_BUDGET: Final = _counter("agent_otel.tool.results.over_budget", "{result}", (GEN_AI_TOOL_NAME, LAYER),
-    "Results larger than the weakest layer on their way accepts, by that layer, after remedies.")
+    "Results above the limit of a layer between the tool and the model, after remedies.")
 RESULTS_TRUNCATED: Final = _counter("agent_otel.tool.results.truncated", "{result}", (GEN_AI_TOOL_NAME, LAYER, REASON),
-    "Results found cut, by the layer that cut and how it is known.")
+    "Truncated results, by the layer that cut them.")
 RESULTS_GROWN: Final = _counter("agent_otel.tool.results.grown", "{result}", _TOOL,
-    "Results over 5 times the largest of the tool's first 20 in the process, or in the process before, which a status "
-    "file keeps.")
+    "Results over 5 times the largest of the tool's first 20 in this process, or in the one before (status file).")
 RESULT_LARGEST: Final = _gauge("agent_otel.tool.result.largest", "By", _TOOL,
-    "The largest result of the last 5 minutes, exactly.")
+    "The largest result of the last 5 minutes.")
 RESULTS_SUSPECTED: Final = _counter("agent_otel.tool.results.suspected", "{result}", _TOOL,
-    "Results that may be cut: only their length equals a known limit. They are not in `.truncated`.")
+    "Results whose length equals a known limit. They are not in `.truncated`.")
 RESULTS_CLEARED: Final = _counter("agent_otel.tool.results.cleared", "{result}", _TOOL,
-    "Results that a layer removed from a model request to save context. They are not in `.truncated`.")
+    "Results that a later request shortened. They are not in `.truncated`.")
 RESULT_DELIVERED: Final = _counter("agent_otel.tool.result.delivered", "By", _TOOL,
-    "Bytes of tools' results that models were sent, each result once.")
+    "Bytes of results that models got, each result once.")
 RESULT_RESENT: Final = _counter("agent_otel.tool.result.resent", "By", _TOOL,
-    "Bytes of tools' results that models were sent again, after the first delivery.")
+    "Bytes of results that models got again.")
 RESULTS_UNMATCHED: Final = _counter("agent_otel.tool.results.unmatched", "{result}", (),
-    "Results in model requests that belong to no tool call seen.")
+    "Results in model requests without a recorded call.")
 TOOL_FOLLOWUPS: Final = _counter("agent_otel.tool.followups", "{call}", (GEN_AI_TOOL_NAME, OUTCOME),
-    "What was done after a cut result or a page: `paginated`, `narrowed`, `repeated` or `ignored`.")
+    "Reactions to a cut result or a page: `paginated`, `narrowed`, `repeated` or `ignored`.")
 ANSWERS_INCOMPLETE: Final = _counter("agent_otel.answers.incomplete", "{answer}", (GEN_AI_TOOL_NAME, REASON),
-    "Final answers while the model had a part of a result only, and no call had followed it up. `page` is a page that "
-    "names a further one, `undelivered` a result that no request held; the others are reasons of truncation.")
+    "Final answers to a request with a fragment without a follow-up. `page`: a page that names the next; "
+    "`undelivered`: no request contained the result; else a truncation reason.")
 SHAPE_CHANGES: Final = _counter("agent_otel.tool.result.shape_changes", "{change}", _TOOL,
-    "Results with keys that the tool's results did not have before, or without keys that they had.")
+    "Results with new keys, or without keys that all results had.")
 SCHEMA_CHANGES: Final = _counter("agent_otel.tool.schema_changes", "{change}", _TOOL,
-    "Definitions in model requests with other properties, types or required ones than the agent's requests before.")
+    "Definitions of tools that differ from the agent's earlier requests.")
 DEFINITION_INFO: Final = _gauge("agent_otel.tool.definition_info", "", (GEN_AI_TOOL_NAME, FINGERPRINT),
-    "1 for each definition of a tool in an agent's model requests, by a hash of its properties, their types and the "
-    "required ones, which is the same in all processes; at most 8 by tool and agent.")
+    "1 for each definition of a tool; the fingerprint is the same in all processes.")
 INVALID_ARGUMENTS: Final = _counter("agent_otel.tool.invalid_arguments", "{call}", _TOOL,
-    "Calls whose arguments the framework or the server refused before the handler.")
+    "Calls with arguments that the framework or the server refused before the handler.")
 TOOL_REPEATS: Final = _counter("agent_otel.tool.repeats", "{call}", (GEN_AI_TOOL_NAME, BY),
-    "Calls that repeat others of one execution: `arguments` are those of an earlier call, or `result` is the third "
-    "equal one of the tool in a row, or the third of two that alternate, whatever the arguments.")
+    "Repeated calls of one execution. `arguments`: an earlier call had the same. `result`: the third equal result in "
+    "a row, or two results alternate.")
 REQUEST_SIZE: Final = _histogram("agent_otel.model.request.size", "By", (PART,),
     "Text bytes of a model request by part: `system`, `tools`, `user`, `assistant`, `tool_arguments`, `tool_results`.",
     SIZE_BUCKETS)
 REQUEST_STABLE: Final = _histogram("agent_otel.model.request.stable_prefix", "1", (),
-    "Bytes at the beginning of a request that are those of the one before ÷ bytes of the request. A request without an "
-    "earlier turn has none.", SHARE_BUCKETS)
+    "Share of a request that begins as the one before it did.", SHARE_BUCKETS)
 CACHED_TOKENS: Final = _counter("agent_otel.model.cached_tokens", "{token}", (),
-    "Tokens of prompts that providers say they had cached.")
+    "Input tokens that providers had cached.")
 MODEL_DURATION: Final = _histogram("gen_ai.client.operation.duration", "s",
     (OPERATION_NAME, PROVIDER_NAME, REQUEST_MODEL, ERROR_TYPE),
-    "Duration of a model request, to the end of its stream. Not emitted where another instrumentation in the process "
-    "already does.", DURATION_BUCKETS)
+    "Duration of a model request, to the end of its stream, if no other instrumentation emits it.", DURATION_BUCKETS)
 _MODEL = (REQUEST_MODEL,)
 CONTEXT_UTILIZATION: Final = _histogram("agent_otel.model.context.utilization", "1", _MODEL,
-    "Tokens of a request ÷ the model's context window, where it is known.", UTILIZATION_BUCKETS)
+    "Tokens of a request ÷ the model's context window, if it is known.", UTILIZATION_BUCKETS)
 CONTEXT_NEAR: Final = _counter("agent_otel.model.context.near", "{request}", _MODEL,
-    "Requests of AGENT_OTEL_PAYLOAD_NEAR_RATIO of the context window or more.")
+    "Requests from AGENT_OTEL_PAYLOAD_NEAR_RATIO of the context window up.")
 REQUESTS_REJECTED: Final = _counter("agent_otel.model.requests.rejected", "{request}", (REQUEST_MODEL, REASON),
     "Requests that the provider refused: `context` (longer than the window), `too_large`, `string_too_long`, "
     "`result_without_call`, `call_without_result`, `other` (400 and 422).")
 _CARRIED = (GEN_AI_TOOL_NAME, REQUEST_MODEL, PART)
 CONTEXT_TOKENS_OF: Final = _counter("agent_otel.tool.context.tokens", "{token}", _CARRIED,
-    "Input tokens of model requests, divided among their parts by bytes; without a tool where the part has none. The "
-    "part `media` is what the provider counts as images and audio, `_other` what stands in no part.")
+    "Input tokens by tool and part, divided by bytes. `media`: images and audio; `_other`: in no part.")
 CONTEXT_COST: Final = _counter("agent_otel.tool.context.cost", "{USD}", _CARRIED,
-    "US dollars of the same, where the model has a price.")
+    "Their price in US dollars, if the model has one.")
 EXECUTION_TOKENS: Final = _histogram("agent_otel.execution.tokens", "{token}", (),
-    "Input and output tokens of a finished execution, where providers report them.", TOKEN_BUCKETS)
+    "Input and output tokens of an execution.", TOKEN_BUCKETS)
 EXECUTION_PRICE: Final = _histogram("agent_otel.execution.cost", "{USD}", (),
-    "US dollars of the model requests of a finished execution, where the model has a price.", MONEY_BUCKETS)
+    "US dollars of an execution's model requests.", MONEY_BUCKETS)
 EXECUTION_CACHED: Final = _histogram("agent_otel.execution.cached_tokens", "{token}", (),
-    "Input tokens of a finished execution that were read from a provider's cache.", TOKEN_BUCKETS)
+    "Input tokens of an execution from a provider's cache.", TOKEN_BUCKETS)
 EXECUTION_MODEL_REQUESTS: Final = _histogram("agent_otel.execution.model_requests", "{request}", (),
-    "Model requests of a finished execution whose response had tokens.", COUNT_BUCKETS)
+    "Model requests of an execution with tokens in the response.", COUNT_BUCKETS)
 EXECUTION_MODEL_RETRIES: Final = _histogram("agent_otel.execution.model_retries", "{request}", (),
-    "Model requests of a finished execution that repeat the one before, as retries do.", COUNT_BUCKETS)
+    "Model requests of an execution that repeat the one before.", COUNT_BUCKETS)
 TOOL_OFFERED: Final = _counter("agent_otel.tool.offered", "{request}", _TOOL,
-    "Model requests that offer a tool; counted for several requests at once.")
+    "Model requests that offer a tool.")
 DEFINITION_SENT: Final = _counter("agent_otel.tool.definition.sent", "By", _TOOL,
-    "Bytes of the definitions of tools in model requests; counted for several requests at once.")
+    "Bytes of the definitions of tools in model requests.")
 DEFINITION_TOKENS: Final = _counter("agent_otel.tool.definition.tokens", "{token}", _TOOL,
-    "Tokens of the definitions of tools in model requests; counted for several requests at once.")
+    "Tokens of the definitions of tools in model requests.")
 _PREFIX = (PART, CHANGE)
 PREFIX_CHANGES: Final = _counter("agent_otel.model.prefix.changes", "{request}", _PREFIX,
-    "Requests that continue the one before and begin otherwise, by the first part that changed, and how: no prompt "
-    "cache serves what follows it.")
+    "Requests that continue the one before but begin differently, by the first changed part. Prompt caches end there.")
 MISSED_TOKENS: Final = _counter("agent_otel.model.cache.missed.tokens", "{token}", (REQUEST_MODEL, *_PREFIX),
-    "Input tokens of these requests that the provider's cache would have had if they began as the one before.")
+    "Input tokens that the provider's cache would have had without these changes.")
 MISSED_COST: Final = _counter("agent_otel.model.cache.missed.cost", "{USD}", (REQUEST_MODEL, *_PREFIX),
-    "US dollars that the same tokens cost more than cached ones, where the model has a price.")
+    "Their additional price in US dollars.")
 HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (),
-    "Requests that lack the latest results of tools, which no earlier request had either.")
+    "Requests without the latest tool results, which no earlier request had either.")
 HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (),
-    "Requests that hold the same message or tool result twice.")
+    "Requests that contain the same message or tool result twice.")
 HISTORY_DROPPED: Final = _counter("agent_otel.model.history.dropped", "By", (),
     "Bytes of earlier messages that a window left out of a request.")
 TURNS_DROPPED: Final = _counter("agent_otel.model.history.dropped_turns", "{turn}", (),
-    "Messages of the model, each with the results of its calls, that a window left out of a request.")
+    "Messages of the model, with their results, that a window left out.")
 TASKS_DROPPED: Final = _counter("agent_otel.model.history.dropped_tasks", "{task}", (),
-    "Conversations whose first user message, the task, a window left out.")
+    "Conversations that lost their task, the first message of the user, to a window.")
 EXECUTION_TOOL_CALLS: Final = _histogram("agent_otel.execution.tool_calls", "{call}", (),
-    "Tool calls of a finished execution.", COUNT_BUCKETS)
+    "Tool calls of an execution.", COUNT_BUCKETS)
 EXECUTION_RESULT_SIZE: Final = _histogram("agent_otel.execution.result.size", "By", (),
-    "Bytes that the tools of a finished execution produced.", SIZE_BUCKETS)
+    "Bytes of an execution's tool results.", SIZE_BUCKETS)
 EXECUTION_PAYLOAD_SIZE: Final = _histogram("agent_otel.execution.payload.size", "By", (),
-    "Largest payload of a finished execution.", SIZE_BUCKETS)
+    "Largest payload of an execution.", SIZE_BUCKETS)
 _WORKFLOW = (RUNTIME,)
 _BOUNDARY = (RUNTIME, ACTIVITY, DIRECTION)
 PAYLOAD_SIZE: Final = _histogram("agent_otel.workflow.payload.size", "By", _BOUNDARY, "Size of serialised payloads.",
@@ -419,13 +414,13 @@ PAYLOAD_SIZE: Final = _histogram("agent_otel.workflow.payload.size", "By", _BOUN
 UTILIZATION: Final = _histogram("agent_otel.workflow.payload.utilization", "1", (RUNTIME, DIRECTION),
     "Payload bytes ÷ cap bytes, where there is a cap.", UTILIZATION_BUCKETS)
 PAYLOAD_LARGEST: Final = _gauge("agent_otel.workflow.payload.largest", "By", _BOUNDARY,
-    "The largest payload of the last 5 minutes, exactly.")
+    "The largest payload of the last 5 minutes.")
 TURNS_LEFT: Final = _gauge("agent_otel.workflow.payload.turns_left", "{turn}", _BOUNDARY,
-    "Turns that still fit at the recent growth, of the execution with fewest in the last 5 minutes.")
+    "Turns that still fit at the recent growth; the fewest of the last 5 minutes.")
 STUCK: Final = _gauge("agent_otel.workflow.payload.stuck", "{execution}", _BOUNDARY,
-    "Executions that are stuck now: their runtime has refused the same payload again within the last 5 minutes.")
+    "Executions whose payload the runtime refused again in the last 5 minutes.")
 PAYLOAD_CAP: Final = _process_gauge("agent_otel.workflow.payload.cap", "By", (RUNTIME, DIRECTION),
-    "The smallest cap that payloads are held against.")
+    "The smallest cap.")
 PAYLOAD_NEAR_CAP: Final = _counter("agent_otel.workflow.payload.near_cap", "{payload}", _BOUNDARY,
     "Payloads from AGENT_OTEL_PAYLOAD_NEAR_RATIO of their cap up to the cap.")
 PAYLOAD_OVER_CAP: Final = _counter("agent_otel.workflow.payload.over_cap", "{payload}", _BOUNDARY,
@@ -433,30 +428,30 @@ PAYLOAD_OVER_CAP: Final = _counter("agent_otel.workflow.payload.over_cap", "{pay
 PAYLOADS_REJECTED: Final = _counter("agent_otel.workflow.payload.rejected", "{payload}", _BOUNDARY,
     "Payloads that the runtime refused.")
 STUCK_RETRIES: Final = _counter("agent_otel.workflow.payload.stuck_retries", "{payload}", _BOUNDARY,
-    "Refusals of what the same execution had refused before: a retry that cannot succeed.")
+    "Payloads of an execution that the runtime refused again.")
 PAYLOAD_GROWTH: Final = _histogram("agent_otel.workflow.payload.growth", "By", _WORKFLOW,
-    "Growth from one turn to the next of the payload nearest to its cap; a turn is the next payload of the same kind.",
+    "Growth from turn to turn of the payload nearest to its cap.",
     SIZE_BUCKETS)
 FEW_TURNS_LEFT: Final = _counter("agent_otel.workflow.payload.few_turns_left", "{execution}", _WORKFLOW,
-    "Executions whose payload has room for fewer than 3 more turns at its recent growth.")
+    "Executions with fewer than 3 turns left at the recent growth.")
 PAYLOAD_COMPONENT: Final = _counter("agent_otel.workflow.payload.component", "By", (COMPONENT,),
     "Bytes of analysed payloads by JSON path.")
 PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (COMPONENT,),
-    "Bytes of analysed payloads that no model request of their execution held, by JSON path.")
+    "Bytes that no model request of the execution contained, by JSON path.")
 STORE_WRITTEN: Final = _counter("agent_otel.workflow.store.written", "By", _WORKFLOW,
-    "Bytes that threads write into stores that keep every payload: checkpoints, results of steps, sessions.")
+    "Bytes that threads write into stores that keep every payload.")
 STORE_NEW: Final = _counter("agent_otel.workflow.store.new", "By", _WORKFLOW,
-    "Bytes among these that no earlier payload of the thread had; written ÷ new is the write amplification.")
+    "The new bytes among them; written ÷ new is the write amplification.")
 STORES_LARGE: Final = _counter("agent_otel.workflow.store.large", "{thread}", _WORKFLOW,
-    "Threads that have written more than AGENT_OTEL_STORE_WARN_BYTES; each counts once.")
+    "Threads that have written more than AGENT_OTEL_STORE_WARN_BYTES.")
 PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (),
-    "Bytes of analysed payloads that were there a second time.")
+    "Bytes that analysed payloads contain twice.")
 PAYLOAD_BY_TOOL: Final = _counter("agent_otel.workflow.payload.by_tool", "By", _TOOL,
-    "Bytes of analysed payloads by the tool whose results they are; `_other` is the unattributed rest.")
+    "Bytes of analysed payloads by tool; `_other` is the rest.")
 HISTORY_SIZE: Final = _histogram("agent_otel.workflow.history.size", "By", _WORKFLOW,
-    "Cumulative history or journal, where the runtime has a cap on it.", SIZE_BUCKETS)
+    "Cumulative history or journal, if the runtime has a cap on it.", SIZE_BUCKETS)
 CLAIM_CHECK_OPERATIONS: Final = _process_counter("agent_otel.claim_check.operations", "{operation}",
-    (OPERATION, RESULT), "Operations on the claim store, by how they ended.")
+    (OPERATION, RESULT), "Operations on the claim store.")
 CLAIM_CHECK_IO: Final = _process_counter("agent_otel.claim_check.io", "By", (OPERATION,),
     "Bytes written to and read from the claim store.")
 CLAIM_CHECK_DURATION: Final = _process_histogram("agent_otel.claim_check.duration", "s", (OPERATION, RESULT),
@@ -464,33 +459,29 @@ CLAIM_CHECK_DURATION: Final = _process_histogram("agent_otel.claim_check.duratio
 CONTEXT_REMOVED: Final = _counter("agent_otel.context.removed", "By", (STRATEGY,),
     "Bytes that a remedy kept from the model.")
 CONTEXT_SAVED_TOKENS: Final = _counter("agent_otel.context.saved.tokens", "{token}", (STRATEGY,),
-    "Input tokens that model requests would have had in addition without a remedy: what it removed counts in each "
-    "request that lacks it.")
+    "Input tokens that a remedy saved, in each request.")
 CONTEXT_SAVED_COST: Final = _counter("agent_otel.context.saved.cost", "{USD}", (STRATEGY,),
-    "US dollars of the same, at the mean price of the request's input tokens.")
+    "Their price in US dollars.")
 CONTEXT_SAVABLE_TOKENS: Final = _counter("agent_otel.context.savable.tokens", "{token}", (STRATEGY,),
-    "Input tokens that model requests would not have had with a remedy that is off, estimated from the bytes of their "
-    "parts; each remedy by itself.")
+    "Input tokens that a remedy would save if it were on; an estimate.")
 CONTEXT_SAVABLE_COST: Final = _counter("agent_otel.context.savable.cost", "{USD}", (STRATEGY,),
-    "US dollars of the same, at the mean price of the request's input tokens.")
+    "Their price in US dollars.")
 CONTEXT_SUMMARIES: Final = _counter("agent_otel.context.summaries", "{summary}", (RESULT,),
-    "Summaries of long model requests: `made`, or `failed`, after which the request went out as it was.")
+    "Summaries of long model requests: `made` or `failed`.")
 LIMITS_HIT: Final = _counter("agent_otel.limits.hit", "{call}", (LIMIT,),
-    "Calls that were skipped because their execution had reached a limit.")
+    "Calls that a limit skipped.")
 POLICY_DENIED: Final = _counter("agent_otel.policy.denied", "{call}", (GEN_AI_TOOL_NAME, RULE, MODE),
-    "Calls that the dispatch policy denied, by the kind of rule; in the mode `monitor` they ran.")
+    "Calls that the dispatch policy denied; with `monitor` they ran.")
 BACKPRESSURE_WAIT: Final = _histogram("agent_otel.backpressure.wait", "s", (REASON,),
-    "Time for which a tool call or a model request waited before it began.", DURATION_BUCKETS)
+    "Time that a tool call or a model request waited before it began.", DURATION_BUCKETS)
 INTERNAL_ERRORS: Final = _process_counter("agent_otel.internal.errors", "{error}", (WHERE,),
-    "Failures of this package, none of which reached you.")
+    "Failures of this package. None reached your code.")
 INSTRUMENTATION_INFO: Final = _process_gauge("agent_otel.instrumentation_info", "", (INTEGRATION, VERSION, TARGET),
-    "1 for each wrap site of an integration: the version found and the function wrapped; target `unmatched` when a "
-    "site was not found.")
+    "1 for each wrapped function of an integration; target `unmatched` if it was not found.")
 PROCESS_START: Final = _process_gauge("agent_otel.process.start_time", "s", (),
-    "When this process began to count, in seconds since the epoch: where it has changed, counters began at 0. Each set "
-    "of values of the program's labels has its own.")
+    "When this process began to count, in seconds since the epoch.")
 BUILD_INFO: Final = _process_gauge("agent_otel.build_info", "", (VERSION, PYTHON, SCALES_TO_ZERO),
-    "1; versions of this package, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
+    "1; versions, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 
 # Values of attributes and labels, and the names of spans and events; `agent_otel.semconv` hands them on. They are
 # apart only for the length of the modules: users write ``semconv.CEILING`` as they write ``semconv.TOOL_NAME``.

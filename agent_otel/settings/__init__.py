@@ -61,25 +61,24 @@ class Settings:
 
     spans: str = choice("auto", "own", "enrich", "off")(
         "auto",
-        "Which span carries the numbers: the tool span another instrumentation has open, else one of our own (`auto`); "
-        "always our own; only the other's; none, metrics only.",
+        "Which span has the numbers. `auto`: the tool span that another instrumentation has open, else our own. "
+        "`own`: always our own. `enrich`: only another's. `off`: metrics only.",
     )
     metrics: str = choice("auto", "prometheus", "otel", "both", "off")(
         "auto",
-        "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name "
-        "an exporter, else `prometheus_client`'s registry, and that as well when a port is set. An OTLP endpoint alone "
-        "leaves them in a registry that the program serves, and where only `OTEL_TRACES_EXPORTER` names an exporter. "
-        "The choice is logged once, at INFO.",
+        "Where metrics go. `auto`: OpenTelemetry when the program has a MeterProvider or the `OTEL_*` variables name a "
+        "metrics exporter, else `prometheus_client`'s registry, and both when a port is set. With "
+        "`OTEL_TRACES_EXPORTER` alone they stay in the registry, and with an OTLP endpoint alone in a program that "
+        "serves it.",
     )
     prometheus_port: int | None = PORT(
         None,
-        "Serve `/metrics` on this port, from the import of the first framework on. Of several workers one has the "
-        "port; set `PROMETHEUS_MULTIPROC_DIR` as well, and it answers for all.",
+        "Serve `/metrics` on this port, from the import of the first framework on. With several workers, set "
+        "`PROMETHEUS_MULTIPROC_DIR` as well: one port then answers for all.",
     )
     prometheus_host: str = TEXT(
         "127.0.0.1",
-        "The address that port listens on. `0.0.0.0` lets other hosts scrape, as Prometheus does in Kubernetes; "
-        "names of tools, agents and workflows can then be read by all that reach the port.",
+        "The address that the port listens on. `0.0.0.0` lets other hosts scrape, as in Kubernetes.",
         needs=("AGENT_OTEL_PROMETHEUS_PORT",),
     )
     sdk: bool = SWITCH(
@@ -89,125 +88,118 @@ class Settings:
     )
     disabled_integrations: frozenset[str] = NAMES(
         frozenset(),
-        "Integrations to leave alone, by their names in integrations.md; `langgraph` includes its checkpointers.",
+        "Integrations that are not wrapped, by their names in integrations.md; `langgraph` includes its checkpointers.",
     )
     httpx: bool = SWITCH(
         False,
-        "Read the model requests that the program sends itself with `httpx` or `httpx2`, to vLLM, llama.cpp and other "
-        "servers: POSTs to `/chat/completions`, `/responses` and `/v1/messages` of any host. Requests of an SDK in "
-        "integrations.md are counted once.",
+        "Read model requests that the program sends with `httpx` or `httpx2`, to vLLM, llama.cpp and other servers: "
+        "POSTs to `/chat/completions`, `/responses` and `/v1/messages`.",
     )
     large_result_bytes: int = LIMIT(16000, 'A result above this size counts as large (`threshold="warn"`).')
     log_large_results: bool = SWITCH(
         True,
-        "Log a warning `tool.large_result` for a result above AGENT_OTEL_LARGE_RESULT_BYTES, once for each tool and "
-        "hour, in a program that has configured `logging`: tool, bytes, budget, hash of the arguments and trace id.",
+        "Log a warning `tool.large_result` for a large result, once for each tool and hour, in a program that has "
+        "configured `logging`.",
     )
     hash_key: str = KEY(
         "",
-        "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash, by which traces "
-        "of two pods can be compared. Without one it comes from the first key of AGENT_OTEL_CLAIM_CHECK_KEY, else each "
-        "process draws a random key.",
+        "Key of `tool.args_hash`. Processes with the same key give the same arguments the same hash. Default: the "
+        "first key of AGENT_OTEL_CLAIM_CHECK_KEY, else a random key for each process.",
     )
     scales_to_zero: bool = SWITCH(
-        False, "There may be no process of this job for hours, on purpose: AgentTelemetryGone leaves it out."
+        False, "This job may have no process for hours, on purpose: AgentTelemetryGone ignores it."
     )
     quiet: bool = SWITCH(
         False,
-        "Print no line at the first use. Without it a program that has configured no `logging` prints on its terminal "
-        "the integrations and the destination of telemetry.",
+        "Do not print the line at first use. By default a program that has configured no `logging` prints the "
+        "integrations and the destination of telemetry on its terminal.",
     )
     flush_on_sigterm: bool = SWITCH(
         False,
-        "Flush for at most 2 s on SIGTERM and SIGHUP where the program has no handler of its own (uvicorn re-raises "
-        "the signal and would lose the last batch). See [what a process loses when it ends](reliability.md).",
+        "Flush for at most 2 s on SIGTERM and SIGHUP if the program has no handler (uvicorn re-raises the signal and "
+        "would lose the last batch). See [process ends](reliability.md).",
     )
     status_file: str = TEXT(
         "",
-        "The process writes what it measures into this file, at first use and every 10 s, and `agent-otel doctor "
-        "--pid` reads it. `{pid}` in the path is the id of the process: workers need files of their own.",
+        "The process writes its measurements into this file, at first use and every 10 s, for `agent-otel doctor "
+        "--pid`. `{pid}` in the path is the id of the process. Each worker needs its own file.",
     )
     labels: tuple[tuple[str, str | None], ...] = LABELS(
         (),
-        "Labels of the program's own on all metrics and spans, such as `team=search,tenant`. A label without a value "
-        "takes it from `agent_otel.execution(labels={...})`, else from the baggage. At most five labels and 200 sets "
-        "of values; in further ones, values that are not fixed are `_other`.",
+        "Your own labels on all metrics and spans, such as `team=search,tenant`. A label without a value takes it "
+        "from `agent_otel.execution(labels={...})`, else from the baggage. At most five labels and 200 sets of "
+        "values.",
     )
     capture_content: bool = CAPTURE(
         False, "Put arguments and results on the span.", variable="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
     )
     capture_bytes: int = LIMIT(
         8192,
-        "The largest copy of arguments, of a result or of a failure's text on a span. A copy of more holds the "
-        "beginning, and `agent_otel.content.truncated` names its attribute.",
+        "The largest copy of arguments, of a result or of a failure's text on a span. `agent_otel.content.truncated` "
+        "names attributes that hold only the beginning.",
     )
     capture_tools: frozenset[str] | None = SOME_NAMES(
         None,
-        "The tools whose arguments, results and failures are put on spans, with `*` as in file names. All without it.",
+        "Capture only these tools; `*` as in file names. Default: all.",
         needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",),
         narrows="capture_content",
     )
     redact: str | None = FUNCTION(
         None,
-        "A function of the program that is called with the tool, the attribute and the text before a copy is put on a "
-        "span, and returns the text to put there, or None for no copy. When it fails, no copy is made. What it calls "
-        "itself is not measured.",
+        "A function of the program that gets the tool, the attribute and the text of each copy, and returns the text "
+        "for the span, or None for no copy. If it fails, there is no copy.",
         needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",),
         narrows="capture_content",
     )
     payload_warn_ratio: float = RATIO(
-        0.5, "From this share of its cap up a payload is looked into: its largest path, tool and duplicates."
+        0.5, "Payloads above this share of their cap are analysed: largest path, largest tool, duplicates."
     )
     show_keys: frozenset[str] | bool = SHOWN_KEYS(
         False,
-        "Show these keys of payloads and results in paths, or all of them (`1`), for agents whose keys are all fields. "
-        "By default `*` replaces keys that may be data, such as names of customers: all that are neither made of "
-        "common words nor named by a schema.",
+        "Show these keys of payloads and results in paths, or all of them (`1`). By default `*` replaces keys that "
+        "may be data, such as names of customers.",
     )
-    payload_near_ratio: float = RATIO(0.8, "From this share of its cap up a payload counts as near it.")
+    payload_near_ratio: float = RATIO(0.8, "A payload above this share of its cap counts as near it.")
     store_warn_bytes: int = LIMIT(
-        50 * 1024 * 1024, "A thread that has written more bytes than this into its store is counted, and logged."
+        50 * 1024 * 1024, "A thread that has written more than this into its store is counted and logged."
     )
     caps: frozenset[tuple[str, str, int]] = CAPS(
         frozenset(),
-        "Payload caps that differ from those known: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
-        f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}; `payload` stands for each that limits single "
-        "payloads, where nothing more special is given. `dapr.message` is what `--max-body-size` says: all of Dapr's "
-        "caps scale with it but that of `activity_input`. `transport.message` is the largest response that carries "
-        "results of this process, such as 10MB behind API Gateway; Lambda, Vercel, Cloud Run functions are detected.",
+        "Payload caps that override the known ones: `dapr.activity_input=2MiB,temporal.payload=4MiB`. Boundaries: "
+        f"{', '.join(f'`{boundary}`' for boundary in BOUNDARIES)}. `payload` means each boundary of single payloads. "
+        "`dapr.message` is Dapr's `--max-body-size`; all of its caps but `activity_input` scale with it. "
+        "`transport.message` is the largest response of this process, such as 10MB with API Gateway; Lambda, Vercel "
+        "and Cloud Run functions are detected.",
     )
     context_windows: frozenset[tuple[str, int]] = WINDOWS(
         frozenset(),
         "Context windows of models in tokens, by the names in requests: `my-model=128000,deployment-7=200k`. They "
-        "replace those of genai-prices.",
+        "override genai-prices.",
     )
     model_prices: bool = SWITCH(
         False,
-        "Context windows and prices of models are read from genai-prices (`agent-otel[prices]`), by another process "
-        "when a model is first used. A program that has loaded genai-prices needs no setting.",
+        "Read context windows and prices of models from genai-prices (`agent-otel[prices]`), in another process. A "
+        "program that has loaded genai-prices needs no setting.",
     )
 
     result_ceiling_bytes: int | None = CEILING(
         None,
-        "A result above this size is withheld: the model gets the error `result_too_large` with a hint in its place. "
-        "`auto` is the limit of the weakest layer on the result's way: the room that is left in the durable runtime's "
-        "payload, the framework's own limit, or half of what is left of the model's context window; nothing is "
-        "withheld where no limit is known.",
+        "A result above this size is withheld, and the model gets the error `result_too_large` with a hint. `auto`: "
+        "the limit of the [weakest layer](remedies/ceiling.md), if one is known.",
     )
     mcp_result_characters: int | None = LIMIT(
         None,
-        "MCP servers in this process announce this length, of at most 500,000 characters, with each tool "
-        "(`anthropic/maxResultSizeChars`): Claude Code passes results up to it on to its model whole.",
+        "MCP servers in this process announce this length, at most 500,000 characters, with each tool "
+        "(`anthropic/maxResultSizeChars`). Claude Code passes results up to it to its model whole.",
     )
-    claim_check: str = STORE("", "The store that large results go to; the model gets the beginning and a reference.")
+    claim_check: str = STORE("", "The store of large results. The model gets the beginning and a reference.")
     claim_check_bytes: int = LIMIT(
         32 * 1024,
-        "A result above this size is stored, and the model gets so much: its beginning, and a line about the rest.",
+        "Results above this size are stored. The model gets this much: the beginning, and a line that says how to "
+        "read the rest.",
         needs=_CLAIMS,
     )
-    claim_check_max_bytes: int = LIMIT(
-        32 * 1024 * 1024, "A result above this size is not stored: it is neither hashed nor serialised.", needs=_CLAIMS
-    )
+    claim_check_max_bytes: int = LIMIT(32 * 1024 * 1024, "Results above this size are not stored.", needs=_CLAIMS)
     claim_check_ttl_seconds: float = SECONDS(
         86_400.0,
         "Seconds that a result is kept after a write.",
@@ -222,144 +214,135 @@ class Settings:
     )
     claim_check_floor_bytes: int = LIMIT(
         4 * 1024,
-        "The model gets no less than this of a result until a durable runtime's payload is near its cap.",
+        "The model gets at least this much of a result, until a durable runtime's payload is near its cap.",
         needs=_CLAIMS,
     )
     claim_check_tool: bool = SWITCH(
         True,
-        "Offer the tool `get_tool_result` in each model request that holds a reference, and answer its calls. `off` "
-        "where the model is to read on in another way, or not at all; the text that it gets then names no tool.",
+        "Offer the tool `get_tool_result` in each model request with a reference, and answer its calls. `off` when "
+        "the model reads on in another way, or not at all.",
         needs=(*_CLAIMS, *_SUMMARIES),
     )
     claim_check_key: str = KEYS(
         "",
-        "The secret that references are bound to. To change it, set `new,old`: the first is used, the others are still "
-        "accepted. Without one, a reference can be resolved only by the process that made it.",
+        "The secret that signs references. To change it, set `new,old`. Without one, only the process that made a "
+        "reference can resolve it.",
     )
     claim_check_tenant: str = TEXT(
         "",
-        "The tenant that results belong to, where several share a store and a key: it stands in every key and enters "
-        "every seal, so that none reads or replaces another's.",
+        "The tenant of the results, if several share a store and a key. Tenants cannot read or replace each other's "
+        "results.",
     )
     claim_check_encryption_key: str = ENCRYPTION_KEYS(
         "",
-        "What is stored is encrypted with AES-GCM, and nothing else is read. To change it, set `new,old`; `new,plain` "
-        "also reads what was stored before there was a key. Needs `agent-otel[encryption]`.",
+        "Encrypt stored results with AES-GCM, and read nothing else. To change it, set `new,old`; `new,plain` also "
+        "reads unencrypted results. Needs `agent-otel[encryption]`.",
     )
 
     max_tool_calls: int | None = COUNT(
         None,
-        "Tool calls of one execution. A call above it is not run; the next request asks the model for its answer, and "
-        "lets it call no tool.",
+        "Tool calls of one execution. A call above it is not run, and the next request asks for the answer and allows "
+        "no tool call.",
     )
     max_conversation_tool_calls: int | None = COUNT(
         None,
-        "The same for all executions of a conversation, the framework's thread or session, in one process.",
+        "The same for all executions of a conversation (thread or session) in one process.",
         variable="AGENT_OTEL_MAX_TOOL_CALLS_PER_CONVERSATION",
     )
     max_repeats: int | None = COUNT(
         None,
-        "How often an execution may repeat a call with the same tool and arguments. A further repeat is not run: the "
-        "model gets the error `repeated_call`, which names the result that it already has.",
+        "Repeats of a call with the same tool and arguments. A further repeat is not run: the model gets the error "
+        "`repeated_call`, which names the result that it already has.",
     )
     max_parallel_tool_calls: int | None = COUNT(
-        None, "Tool calls of one execution that run at the same time; further ones wait for their turn."
+        None, "Tool calls of one execution that run at the same time. Others wait."
     )
     max_result_bytes: int | None = LIMIT(
-        None, "What the results of one execution may come to; once that is reached no further call is run."
+        None, "Sum of the results of one execution. Once it is reached, no call is run."
     )
     max_result_tokens: int | None = COUNT(
-        None, "The same in tokens: characters ÷ 4, or what `agent_otel.remedies.token_counter` was given."
+        None, "The same in tokens: characters ÷ 4, or counted by `agent_otel.remedies.token_counter`."
     )
 
     max_execution_tokens: int | None = COUNT(
         None,
-        "Tokens of one execution's model requests and their responses, as providers report them; once they are used, "
-        "no further tool call is run, and the next request asks the model for its answer.",
+        "Tokens of one execution's model requests and responses, as providers report them. Once they are used, no "
+        "tool call is run, and the next request asks for the answer.",
         variable="AGENT_OTEL_EXECUTION_TOKENS",
     )
     tokens_per_minute: int | None = COUNT(
         None,
-        "Tokens of all model requests of this process and their responses in a minute. Tool calls and model requests "
-        "wait until there are enough, and as long as a provider's `retry-after` demands.",
+        "Tokens of all model requests and responses of this process in a minute. Tool calls and model requests wait "
+        "until there are enough, and for a provider's `retry-after`.",
     )
 
     answer_retries: bool = SWITCH(
         False,
-        "Results of calls within a durable runtime's step are stored; when the runtime retries the step, a call with "
-        "the same arguments gets its result from the store and is not made again.",
+        "Store results of calls within a durable step. When the runtime retries the step, a call with the same "
+        "arguments gets its stored result and does not run again.",
         needs=_CLAIMS,
     )
     tool_policy: str = TEXT(
         "",
-        "The TOML file with the dispatch policy: the tools that each workflow and agent may call, with which "
-        "arguments; every other call is denied before its handler runs. `code`: the program gives the policy to "
-        "`agent_otel.remedies.use_policy`. See [dispatch policy](dispatch-policy.md).",
+        "The TOML file with the [dispatch policy](dispatch-policy.md), or `code` if the program calls "
+        "`agent_otel.remedies.use_policy`. Calls that no rule allows are denied before their handler runs.",
     )
     tool_policy_strict: bool = SWITCH(
         False,
-        "Refuse what the policy does not act on: calls of `agent_otel.tool` while the package is off, and the import "
-        "of a framework that is disabled or in an unknown version.",
+        "Refuse calls that the policy cannot see: `agent_otel.tool` while the package is off, and the import of a "
+        "framework that is disabled or in an unknown version.",
         needs=("AGENT_OTEL_TOOL_POLICY",),
     )
 
     trim_results: bool = SWITCH(
-        False, "In requests to models, results of old turns become one line each; the stored history is not touched."
+        False, "In model requests, results of old turns become one line each. The stored history does not change."
     )
     compact_arguments: bool = SWITCH(
         False,
-        "In requests to models, long arguments of calls that have their result become a marker, from the first request "
-        "that carries the result on.",
+        "In model requests, long arguments of completed calls become a marker.",
     )
-    deduplicate_history: bool = SWITCH(
-        False, "In requests to models, messages that stand there twice, by their ids, are sent once."
-    )
-    keep_turns: int = COUNT(
-        2, "The last turns, whose results are always sent whole.", needs=("AGENT_OTEL_TRIM_RESULTS",)
-    )
+    deduplicate_history: bool = SWITCH(False, "In model requests, send messages that appear twice (same id) once.")
+    keep_turns: int = COUNT(2, "The last turns, which keep their results whole.", needs=("AGENT_OTEL_TRIM_RESULTS",))
     trim_step_turns: int = COUNT(
         5,
-        "Turns whose results become lines together, where the provider caches the messages: a cache ends at the first "
-        "changed byte. Where it does not, each turn's results become lines by themselves.",
+        "Turns that are trimmed together if the provider caches the messages, so that the cache keeps hitting.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_characters: int = COUNT(
-        150, "How much of a result's beginning its line keeps.", needs=("AGENT_OTEL_TRIM_RESULTS",)
+        150, "Characters of a result's beginning in its line.", needs=("AGENT_OTEL_TRIM_RESULTS",)
     )
     trim_reference_characters: int = COUNT(
         600,
-        "How much of the references to other data the line of a result keeps beside its beginning; references of the "
-        "claim check do not count.",
+        "Characters of references to other data in a result's line, without references of the claim check.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
     trim_references: str = PATTERN(
         "",
-        "What else counts as a reference that a line keeps, such as `TICKET-\\d+`, besides ids, URLs, paths and claim "
-        "checks.",
+        "References to keep in a line, such as `TICKET-\\d+`, besides ids, URLs, paths and claim checks.",
         needs=("AGENT_OTEL_TRIM_RESULTS",),
     )
 
     summarize_above_tokens: int | None = COUNT(
         None,
-        "A model request with more input tokens goes out with a summary of its old messages, which the agent's own "
-        "model makes, or `agent_otel.remedies.use_summarizer`. The stored history is not touched.",
+        "A model request with more input tokens is sent with a summary of its old messages, by the agent's own model "
+        "or `agent_otel.remedies.use_summarizer`. The stored history does not change.",
     )
     summarize_target_tokens: int | None = COUNT(
         None,
-        "The tokens of a request with a new summary; by default half of AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS.",
+        "Tokens of a request with a new summary. Default: half of AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS.",
         needs=_SUMMARIES,
     )
     summarize_chunk_tokens: int = COUNT(
         8_000,
-        "How much of a transcript the model gets at once; the summaries of several pieces are merged.",
+        "Tokens of the transcript that the model summarises at once.",
         needs=_SUMMARIES,
     )
     summarize_model: str = TEXT(
-        "", "The model that summarises, of the same provider; by default the agent's own.", needs=_SUMMARIES
+        "", "The model that summarises, of the same provider. Default: the agent's.", needs=_SUMMARIES
     )
     summarize_timeout_seconds: float = SECONDS(
         60.0,
-        "Seconds that a request waits for its summary; after that it goes out as it is.",
+        "Seconds that a request waits for its summary. Then it is sent without one.",
         needs=_SUMMARIES,
         variable="AGENT_OTEL_SUMMARIZE_TIMEOUT",
     )
