@@ -133,12 +133,12 @@ _tasks: set[asyncio.Task[None]] = set()
 
 
 def streamed_artifacts(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a generator function, sync or async, a tool that answers with the ids of what it yields.
+    """Make a tool of a generator function, sync or async: it answers with the ids of the yielded artifacts.
 
-    Each artifact is stored as a result of its own. The call returns when the first is stored; the function goes on in a
-    thread, or a task of the event loop. `get_tool_result` reads an artifact, and names the next action after its last
-    page. An exception before the first artifact is raised; of a later one the answers have the text. Without a claim
-    check the call returns a list of all artifacts.
+    Each artifact is stored as a separate result. The call returns when the first is stored; the function continues in a
+    thread, or a task of the event loop. ``get_tool_result`` reads an artifact, and names the next action after its last
+    page. An exception before the first artifact is raised; later ones are in the answers. Without a claim check the
+    call returns a list of all artifacts.
     """
     name = getattr(function, "__name__", "tool")
 
@@ -255,8 +255,7 @@ def summarize_result(value: Any, *, tool: str, artifacts: Iterable[Any] = ()) ->
 
     ``summary`` is the return value of the tool's own function, else shape, counts and the first failures.
     ``full_payload_id`` is the reference, None when the result could not be stored. Each of ``artifacts`` is stored
-    separately, so that the model reads one per call; ``next_action`` is the call that reads the first. Raises what the
-    tool's function raises.
+    separately; ``next_action`` is the call that reads the first. Exceptions of the tool's function propagate.
     """
     summarise = _summaries.get(tool, summary_of)
     check = policy.current()

@@ -58,11 +58,11 @@ class Page(TypedDict):
 
 @dataclass(slots=True)
 class Window:
-    """The rows of one page, for a tool that reads the page itself; see `paginated`.
+    """The rows of one page, for a tool that reads the page itself; see ``paginated``.
 
-    ``limit`` is one row more than the page holds: the further row shows that there is a next page. ``offset`` is the
-    number of rows before the page; with a key it stays 0, and ``after`` is the key of the last row before the page,
-    None on the first page. The tool may set ``total``, an estimate of the number of all rows.
+    ``limit`` is one row more than the page holds, which shows that there is a next page. ``offset`` is the number of
+    rows before the page; with a key it stays 0, and ``after`` is the key of the last row before the page, None on the
+    first page. The tool may set ``total``, an estimate of the number of all rows.
     """
 
     limit: int
@@ -137,9 +137,9 @@ def paginate(
 ) -> Page:
     """Return one page of rows.
 
-    ``page_size`` is 1 to 50; a value that is no number means 20. ``scope`` is the question that the rows answer, such
-    as the tool's arguments: a cursor is valid for the same scope only. Of an iterator, only the rows up to the page's
-    end are read, and there is no total. Raises BadCursorError.
+    ``page_size`` is 1 to 50; a value that is not a number means 20. ``scope`` is the question that the rows answer,
+    such as the tool's arguments: a cursor is valid for the same scope only. An iterator is read up to the page's end,
+    and has no total. Raises BadCursorError.
     """
     cursors = Cursor(scope)
     return _page(rows, cursors, offset_of(cursors, cursor) if cursor else 0, _size(page_size))
@@ -178,12 +178,11 @@ def paginated(
 ) -> Any:
     """Make a tool that returns a list return pages of it.
 
-    The decorator adds two parameters, ``cursor`` and ``page_size``, to the function's signature, from which frameworks
-    build the schema for the model, and a paragraph about them to its docstring. Each page calls the function again. An
-    invalid cursor is answered with an error for the model, not raised, and the function is not called. Works for sync
-    and async functions.
+    The decorator adds the parameters ``cursor`` and ``page_size`` to the function's signature, and a paragraph about
+    them to its docstring. Each page calls the function again. For an invalid cursor the model gets an error, and the
+    function is not called. Works for sync and async functions.
 
-    A function with a parameter annotated `Window` reads the page itself: it gets the window by name, and returns at
+    A function with a parameter annotated ``Window`` reads the page itself: it gets the window by name, and returns at
     most ``window.limit`` rows. The model does not see this parameter. ``key`` returns the key of a row: then the next
     window begins after the key of the page's last row, instead of at an offset.
     """

@@ -22,8 +22,7 @@ VERSION: Final = 1
 class LeanRecord:
     """A tool call in the state: at most 4 KiB of the result, and the reference to the whole.
 
-    ``duration_ms`` is in milliseconds, as user interfaces show it; ``truncated_preview`` at most 4,096 UTF-8 bytes.
-    ``result_bytes`` is the size of the whole result.
+    ``truncated_preview`` has at most 4,096 UTF-8 bytes. ``result_bytes`` is the size of the whole result.
     """
 
     id: str

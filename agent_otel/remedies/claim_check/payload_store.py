@@ -155,14 +155,9 @@ def temporal_storage_driver(
     """Return a ``temporalio.converter.StorageDriver`` that keeps large payloads in the store of the claim check.
 
     Pass it to ``ExternalStorage(drivers=[…])`` of a data converter, which moves payloads of 256 KiB and more out of the
-    history; client and workers need the same store and key. ``store`` is a URL as in ``AGENT_OTEL_CLAIM_CHECK`` or a
-    store object, ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both default to these variables. Values are
-    encrypted when ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. ``name`` is the driver's name in the history.
-
-    A payload is kept for ``keep_seconds`` from each write, 30 days by default: choose more than the workflow's lifetime
-    plus its namespace's retention, because a history without its payload cannot be replayed. Each read checks the
-    digest. ``timeout`` is in seconds, for one payload. When the store fails, the task fails, as with any driver:
-    Temporal retries a workflow task until the store is back, and an activity by its retry policy.
+    history; client and workers need the same store and key. ``store``, ``key``, ``keep_seconds`` and ``timeout`` are as
+    in ``durabletask_payload_store``: choose more seconds than the workflow's lifetime plus its namespace's retention.
+    ``name`` is the driver's name in the history. When the store fails, the task fails, and Temporal retries it.
 
     Raises ValueError without a store or a key, StoreError without the store's library, ImportError without temporalio
     1.24 or later.
@@ -229,16 +224,13 @@ def durabletask_payload_store(  # noqa: PLR0913 - each has a default
 
     Pass it as ``payload_store=`` to a client and its workers; all need the same store and key. ``store`` is a URL as in
     ``AGENT_OTEL_CLAIM_CHECK`` or a store object, ``key`` the secret as in ``AGENT_OTEL_CLAIM_CHECK_KEY``; both default
-    to these variables. Values are encrypted when ``AGENT_OTEL_CLAIM_CHECK_ENCRYPTION_KEY`` is set. Payloads above
-    ``threshold_bytes`` UTF-8 bytes are stored; durabletask rejects those above ``max_bytes`` and reports that in its
-    log only. A payload is kept for ``keep_seconds`` from each write, 30 days by default: choose more than the lifetime
-    of the orchestration and its history. Each read checks the digest. ``timeout`` is in seconds, for one payload.
+    to these variables. Payloads above ``threshold_bytes`` UTF-8 bytes are stored; durabletask rejects those above
+    ``max_bytes`` and reports that in its log only. A payload is kept for ``keep_seconds`` from each write: choose more
+    than the lifetime of the orchestration and its history. ``timeout`` is in seconds, for one payload.
 
-    When the store fails, a payload stays in the message, where it may still fit: on an error durabletask would only log
-    it, and the orchestration would wait forever. A payload that cannot be read raises StoreError.
-
-    Raises ValueError without a store or a key, StoreError without the store's library, ImportError without durabletask
-    1.5 or later.
+    When the store fails, a payload stays in the message. A payload that cannot be read raises StoreError. Raises
+    ValueError without a store or a key, StoreError without the store's library, ImportError without durabletask 1.5 or
+    later.
     """
     payload = importlib.import_module("durabletask.payload")
     made: type[Any] = types.new_class("ClaimPayloadStore", (_Store, payload.PayloadStore))
@@ -291,13 +283,12 @@ _forgetting = Workers("forgetting", 8)
 def forget(execution: str) -> int:
     """Erase all that an execution has stored, and return the number of values.
 
-    ``execution`` is the id of the results' owner: the id given to ``agent_otel.execution``, the durable runtime's run,
-    or the framework's thread or session. The call erases the execution's results in the store of
-    ``AGENT_OTEL_CLAIM_CHECK`` and its payloads in the stores of this process's drivers. References to them no longer
-    resolve. Values written during or after the call stay: call it when the execution has ended.
+    ``execution`` is the id of the results' owner. The call erases its results in the store of
+    ``AGENT_OTEL_CLAIM_CHECK`` and its payloads in the stores of this process's drivers. Values written during or after
+    the call stay: call it when the execution has ended.
 
-    Raises StoreError when a store fails, after the other stores were tried, and when no store is in use. Dapr and
-    py-key-value stores cannot list keys and use an index instead: the number may include expired keys.
+    Raises StoreError when a store fails, after trying the remaining stores, and when no store is in use. With Dapr and
+    py-key-value stores, the number may include expired keys.
     """
     if not isinstance(execution, str) or not execution:
         raise ValueError("the id of an execution is a text, and not empty")
@@ -322,7 +313,7 @@ def forget(execution: str) -> int:
 
 
 async def aforget(execution: str) -> int:
-    """Erase all that an execution has stored, as `forget`, without blocking the event loop."""
+    """Do the same as ``forget``, without blocking the event loop."""
     if not is_in_asyncio():
         return forget(execution)
     return await asyncio.wrap_future(_forgetting.submit(lambda: forget(execution)))

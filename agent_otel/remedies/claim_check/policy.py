@@ -279,25 +279,25 @@ def reader() -> ClaimReader:
 def resolve(ref: str, *, caller: str | None = None) -> Resolved:
     """Return the whole result of a reference.
 
-    ``caller`` is the execution that owns the result, from the server's own data, never from a client's. By default it
-    is the execution in which this is called. Raises NotFoundError, with the same message for a reference that is
-    forged, another owner's, expired or unknown; StoreError when the store fails.
+    ``caller`` is the execution that owns the result, from the server's own data, never from a client's; by default the
+    current execution. Raises NotFoundError, with the same message for a reference that is forged, another owner's,
+    expired or unknown; StoreError when the store fails.
     """
     return reader().resolve(ref, caller=caller)
 
 
 async def aresolve(ref: str, *, caller: str | None = None) -> Resolved:
-    """Return the whole result as `resolve` does, without blocking the event loop."""
+    """Do the same as ``resolve``, without blocking the event loop."""
     return await reader().aresolve(ref, caller=caller)
 
 
 def delete(ref: str, *, caller: str | None = None) -> None:
-    """Delete the result of a reference; ``caller`` and the errors are those of `resolve`."""
+    """Delete the result of a reference; ``caller`` and the errors are as in ``resolve``."""
     reader().delete(ref, caller=caller)
 
 
 async def adelete(ref: str, *, caller: str | None = None) -> None:
-    """Delete the result of a reference, without blocking the event loop."""
+    """Do the same as ``delete``, without blocking the event loop."""
     await reader().adelete(ref, caller=caller)
 
 

@@ -52,7 +52,7 @@ class DispatchedCall:
     """A tool call as the functions of a policy get it; ``arguments`` are the model's, a copy.
 
     ``attempt`` counts the attempts of the durable runtime's step from 1: a call of a second attempt may have run
-    before. ``args_hash`` is that of the span; the retry of a call has the same.
+    before. ``args_hash`` is the hash on the span, the same for a retry.
     """
 
     tool: str

@@ -167,10 +167,8 @@ def use_policy(policy: object) -> None:
     """Put a policy of the program in force: a dictionary with the keys of the file, and functions as values.
 
     ``AGENT_OTEL_TOOL_POLICY=code`` must be set; until the first policy every call is denied. A later one replaces it.
-
-    Raises:
-        PolicyError: the dictionary has an unknown key or a value of a wrong type; the policy before stays in force.
-        RuntimeError: ``AGENT_OTEL_TOOL_POLICY`` is unset, so that no call would pass the policy.
+    Raises PolicyError for an unknown key or a value of a wrong type, and the policy before stays in force; RuntimeError
+    when ``AGENT_OTEL_TOOL_POLICY`` is unset.
     """
     source = current()
     if source is None:

@@ -379,14 +379,13 @@ def compact(
     above_bytes: int = ABOVE_BYTES,
     failure_bytes: int = FAILURE_BYTES,
 ) -> list[Any]:
-    """Return the messages with marks in the place of completed calls' arguments above ``above_bytes`` UTF-8 bytes.
+    """Return the messages with a mark instead of each argument above ``above_bytes`` UTF-8 bytes of a completed call.
 
-    A call is completed as soon as its result is there. Calls in flight and calls with a framework's placeholder result
-    stay unchanged. A mark gives the size of the argument. Arguments keep their keys, and JSON text stays JSON text.
-    Copies of the arguments in a provider's metadata get the same marks. Errors above ``failure_bytes`` keep their
-    beginning and their end. A call whose result came in a later turn was in a request with its arguments; it changes
-    only where the cut of `history.trim` moves, which ``keep_turns`` and ``step_turns`` define. Unchanged messages are
-    the same objects. Raises TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
+    A call is completed when its result is there; a placeholder of the framework does not count. A mark gives the size
+    of the argument. Arguments keep their keys, and JSON text stays JSON text. Copies in a provider's metadata get the
+    same marks. Errors above ``failure_bytes`` keep their beginning and their end. A call that was sent with its
+    arguments before changes only where the cut of ``trim_history`` moves. Unchanged messages are the same objects.
+    Raises TypeError when ``messages`` is not a sequence, ValueError for options that are too small.
     """
     history = turns.read(messages)
     cut, changes = history.cut(keep_turns, step_turns), Changes()

@@ -80,8 +80,8 @@ _given: Summarizer | None = None
 def use_summarizer(summarize: Summarizer | None) -> None:
     """Set the function that summarises for ``AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS``; None restores the agent's own model.
 
-    The function takes a piece of a transcript and returns a shorter text. It may be a coroutine function. Its model
-    requests are not measured. It runs in another thread where the agent's request is sync.
+    The function takes a piece of a transcript and returns a shorter text. It may be a coroutine function. A sync
+    request calls it in another thread.
     """
     global _given  # noqa: PLW0603 - one per process, as the settings are
     _given = summarize
@@ -319,14 +319,13 @@ def summarize_history(  # noqa: PLR0913 - the knobs of summarising
     """Return the messages with the old ones summarised, when all have more than ``above_tokens`` tokens.
 
     ``summarize`` takes a piece of the transcript, at most ``chunk_tokens`` unless a single turn is longer, and returns
-    a shorter text. In the transcript, completed calls have marks instead of large arguments. ``summarize`` is called
-    again with its own output until that has at most ``target_tokens``, in five rounds at most. The messages before the
-    model's first and the last ``keep_turns`` turns stay unchanged, and no call is separated from its result. Tokens are
-    characters ÷ 4, or counted by the function of ``token_counter``.
+    a shorter text. It is called again with its own output until that has at most ``target_tokens``, in five rounds at
+    most. The messages before the model's first and the last ``keep_turns`` turns stay unchanged, and a call stays with
+    its result. Tokens are characters ÷ 4, or counted by the function of ``token_counter``.
 
-    When ``summarize`` raises, or returns nothing, or no less than it got, the messages come back unchanged; the failure
-    is counted and logged once. Supported are histories of OpenAI (chat and responses), Anthropic, Gemini and LangChain;
-    any other comes back unchanged. Raises TypeError when ``messages`` is no sequence of messages.
+    When ``summarize`` raises, or returns a text that is empty or not shorter, the messages come back unchanged; the
+    failure is counted and logged once. Supported are histories of OpenAI (chat and responses), Anthropic, Gemini and
+    LangChain. Raises TypeError when ``messages`` is not a sequence of messages.
     """
 
     async def ask(text: str) -> str:
@@ -353,7 +352,7 @@ async def asummarize_history(  # noqa: PLR0913 - the knobs of summarising
     chunk_tokens: int = CHUNK_TOKENS,
     keep_turns: int = KEEP_TURNS,
 ) -> list[Any]:
-    """Return the same as `summarize_history`, with ``summarize`` a coroutine function."""
+    """Do the same as ``summarize_history``, with ``summarize`` a coroutine function."""
     history = turns.read(messages)
     if sum(request_tokens([weigh(message) for message in messages], messages)) <= above_tokens:
         return list(messages)

@@ -42,12 +42,11 @@ def trim(
 ) -> list[Any]:
     """Return the messages with old results as one line each.
 
-    The line gives the removed bytes, the tool's name, success or error where the result shows it, the first
-    ``head_characters`` of the content, and the references in the whole content to data stored elsewhere: claim checks,
-    ids, URLs, paths, and matches of ``pattern``. The last ``keep_turns`` turns stay unchanged, and up to
-    ``step_turns - 1`` turns before them: the cut moves ``step_turns`` turns at a time. Between two steps a request
-    begins with the whole previous request, and a prompt cache keeps hitting. With 1, exactly the last turns stay. A
-    turn is a model's calls and their results.
+    The line gives the removed bytes, the tool's name, success or error if the result shows it, the first
+    ``head_characters`` of the content, and the references to data stored elsewhere: claim checks, ids, URLs, paths, and
+    matches of ``pattern``. The last ``keep_turns`` turns stay unchanged, and up to ``step_turns - 1`` turns before
+    them: the cut moves ``step_turns`` turns at a time, so that a prompt cache keeps hitting between two moves. A turn
+    is a model's calls and their results.
 
     These stay unchanged: results not longer than their line, images and other blocks without text, results without a
     call, and messages of unknown type. Unchanged messages are the same objects, changed ones are copies. Raises
@@ -74,15 +73,12 @@ def trimming(history: History, cut: int, changes: Changes, form: LineForm) -> No
 
 
 def deduplicate(messages: Sequence[Any]) -> list[Any]:
-    """Return the messages without those that a restored checkpoint has duplicated; the first of each stays.
+    """Return the messages without the ones that a restored checkpoint has duplicated; the first of each stays.
 
     A message is a duplicate when an earlier one has its id and is equal to it. A result is also a duplicate when an
-    earlier one answers the same call with the same content. Where messages have no ids, the calls have: an equal
-    message with the same calls and equal results is a duplicate, and so are the equal messages before and after it. An
-    id that two different calls of the history have proves nothing. Of texts alone, a copy of the conversation's
-    beginning goes when it has two different answers of 40 characters or more. Two different messages with the same id
-    both stay. A call stays with its result, and a result with its call. Raises TypeError when ``messages`` is not a
-    sequence.
+    earlier one answers the same call with the same content. Without ids of messages, the ids of calls decide. In a
+    history of texts alone, a copy of its beginning is removed when it has two different answers of 40 characters or
+    more. A call stays with its result. Raises TypeError when ``messages`` is not a sequence.
     """
     history = turns.read(messages)
     places = doubled(history)
