@@ -30,7 +30,7 @@ ENTRY = Integration(
     "ag2",
     minimum="1.2",
     tested="1.2",
-    uncovered="tools that the provider runs (`ag2.tools.builtin`) or the program's client",
+    uncovered="tools that the provider (`ag2.tools.builtin`) or the program's client runs",
     sites=(
         Candidate("ag2.tools.final.function_tool", tool="FunctionTool.__call__"),
         Candidate("ag2.tools.toolkits.mcp_server.toolkit", tool="_MCPProxyTool.__call__"),

@@ -50,7 +50,7 @@ ENTRY = Integration(
     "agno",
     minimum="2.3",
     tested="2.3 and 3.1",
-    uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and those before 3.1",
+    uncovered="the state of a session; databases other than `SqliteDb` and `AsyncSqliteDb`, and databases before 3.1",
     sites=(
         # OpenTelemetry's instrumentor leaves `execute` alone where another package has wrapped it.
         Site(

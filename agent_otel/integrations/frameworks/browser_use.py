@@ -22,9 +22,9 @@ ENTRY = Integration(
     "browser-use",
     minimum="0.13.14",
     tested="0.13.14, with Chromium",
-    uncovered="the state of the page, which the model gets in each step and which no tool returns; images of results; "
-    "the calls of an agent that an action runs (they are part of the action's call); agents in its cloud; "
-    "agents of `browser_use.beta`, whose actions a program of its own runs",
+    uncovered=(
+        "the state of the page, which no tool returns; images of results; agents in its cloud and of `browser_use.beta`"
+    ),
     sites=(
         Candidate("browser_use.tools.registry.service", action="Registry.execute_action"),
         Candidate("browser_use.tools.service", act="Tools.act"),

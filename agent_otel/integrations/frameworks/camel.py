@@ -30,9 +30,10 @@ ENTRY = Integration(
     distribution="camel-ai",
     minimum="0.2.90",
     tested="0.2.90, beside MCP's SDK 1",
-    uncovered="the run, in a sync stream, which calls tools in threads without the context; tools that the program "
-    "executes (`external_tools`); in an async step, a remedy of the text about an exception; code that an "
-    "`EmbodiedAgent` writes",
+    uncovered=(
+        "the run, in a sync stream; tools that the program executes (`external_tools`); in an async step, a remedy "
+        "of an exception's text; code of an `EmbodiedAgent`"
+    ),
     sites=(
         Candidate(
             "camel.toolkits.function_tool",

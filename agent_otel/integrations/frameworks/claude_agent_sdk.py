@@ -25,11 +25,8 @@ if TYPE_CHECKING:
 ENTRY = Integration(
     "claude-agent-sdk",
     minimum="0.2",
-    tested="0.2.186 with the program that comes with it",
-    uncovered=(
-        "of built-in tools (Bash, Read, …) the time, remedies, the dispatch policy, and what they produced before the "
-        "program cut it: only what the model got is known"
-    ),
+    tested="0.2.186 with its bundled program",
+    uncovered=("built-in tools (Bash, Read, …): only the delivered size is known; remedies and the policy do not act"),
     sites=(
         Candidate("claude_agent_sdk._internal.query", request="Query._handle_sdk_mcp_request"),
         Candidate("claude_agent_sdk._internal.query", agent_run="Query._read_messages"),

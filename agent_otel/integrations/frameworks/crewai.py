@@ -29,8 +29,7 @@ ENTRY = Integration(
     "crewai",
     minimum="1.15",
     tested="1.15.0 and 1.15.30",
-    uncovered="the crew of a call that a step of a plan makes: the framework runs it without its crew; functions that "
-    "a model of LiteLLM calls (`available_functions`)",
+    uncovered="the crew of a call in a step of a plan; functions that a model of LiteLLM calls (`available_functions`)",
     sites=(
         Site(
             Candidate("crewai.agents.agent_executor", native=_CALL),

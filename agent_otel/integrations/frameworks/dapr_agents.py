@@ -21,8 +21,8 @@ from agent_otel.semconv import STATE, TOOL_ERROR
 ENTRY = Integration(
     "dapr-agents",
     minimum="1.0",
-    tested="1.0.9, the agent against a stand-in for daprd",
-    uncovered="tools that are handed the workflow itself: they run in workflow code",
+    tested="1.0.9, a simulated daprd",
+    uncovered="tools that get the workflow itself: they run in workflow code",
     sites=(
         Candidate("dapr_agents.agents.durable", activity="DurableAgent.run_tool"),
         Candidate(

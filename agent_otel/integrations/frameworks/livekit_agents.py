@@ -18,8 +18,10 @@ ENTRY = Integration(
     "livekit-agents",
     minimum="1.8",
     tested="1.8, sessions in text",
-    uncovered="what a tool returns after `ctx.update()`, which is measured in its place; the tools behind a "
-    "`ToolProxyToolset` (they are part of the call of `call_tool`, whose argument `name` a policy can require)",
+    uncovered=(
+        "the return value after `ctx.update()`, which is measured instead; tools of a `ToolProxyToolset` (part of "
+        "the call of `call_tool`)"
+    ),
     packages=("livekit.agents",),
     sites=(
         Candidate("livekit.agents.voice.tool_executor", execute="_ToolExecutor.execute"),

@@ -32,9 +32,11 @@ ENTRY = Integration(
     distribution="llama-index-core",
     minimum="0.14",
     tested="0.14.25",
-    uncovered="the agent's name on calls in a workflow of agents; the functions that the code of a `CodeActAgent` "
-    "calls (they are part of the call of `execute`); query engines to which another one routes a question; a tool of a "
-    "class of the program's own that the program calls itself",
+    uncovered=(
+        "the agent's name on calls in a workflow of agents; functions in the code of a `CodeActAgent` (part of the "
+        "call of `execute`); query engines that another engine routes a question to; a tool of your own class that "
+        "the program calls"
+    ),
     packages=("llama_index.core",),
     sites=(
         Candidate(

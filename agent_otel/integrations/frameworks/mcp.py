@@ -56,7 +56,7 @@ ENTRY = Integration(
     "mcp",
     minimum="1.9",
     tested="1.30 and 2.3",
-    uncovered="resources, prompts, sampling and elicitation; on the client, `call_tool_as_task` of SDK 1",
+    uncovered="resources, prompts, sampling and elicitation; `call_tool_as_task` of SDK 1's client",
     sites=(
         Candidate("mcp.client.session", session="ClientSession.call_tool", listing="ClientSession.list_tools"),
         Site(
@@ -91,7 +91,7 @@ FASTMCP_ENTRY = Integration(
     "fastmcp",
     minimum="3.0",
     tested="3.0 and 4.1",
-    uncovered="resources and prompts; the runs of tools as background tasks, to whose dispatch a policy applies",
+    uncovered="resources and prompts; runs of tools as background tasks (the policy applies to their dispatch)",
     sites=(
         Candidate(
             "fastmcp.client.mixins.tools", client="ClientToolsMixin.call_tool_mcp", raising="ClientToolsMixin.call_tool"

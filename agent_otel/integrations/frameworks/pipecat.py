@@ -24,8 +24,8 @@ ENTRY = Integration(
     minimum="1.14",
     tested="1.14, pipelines of text frames",
     uncovered=(
-        "results that a handler reports after it has returned; the id of calls registered with "
-        "`cancel_on_interruption=False`, and what the model gets of them"
+        "results that a handler reports after it has returned; calls registered with `cancel_on_interruption=False`: "
+        "their id and delivery"
     ),
     sites=(
         Candidate("pipecat.services.llm_service", call="LLMService._run_function_call"),

@@ -29,7 +29,7 @@ ENTRY = Integration(
     "smolagents",
     minimum="1.24",
     tested="1.24 and 1.26",
-    uncovered="tools of an agent whose code runs in a remote executor (E2B, Docker, Modal, Blaxel): they run there",
+    uncovered="tools in the code of a remote executor (E2B, Docker, Modal, Blaxel)",
     sites=(
         Candidate("smolagents.agents", execute="ToolCallingAgent.execute_tool_call", managed="MultiStepAgent.__call__"),
         Candidate("smolagents.agents", agent_run="MultiStepAgent.run"),

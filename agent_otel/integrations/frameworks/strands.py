@@ -37,8 +37,7 @@ ENTRY = Integration(
     distribution="strands-agents",
     minimum="1.30",
     tested="1.30, 1.61 and 1.62",
-    uncovered="runs of bidirectional agents (their tool calls are measured); before 1.62, the results of tools that "
-    "run in the background",
+    uncovered="runs of bidirectional agents (their calls are measured); before 1.62, results of background tools",
     sites=(
         Site(
             Candidate(  # 1.62

@@ -50,7 +50,7 @@ ENTRY = Integration(
     "anthropic",
     minimum="0.72",
     tested="0.125 and 2.11",
-    uncovered="batches; the old text completions; of managed agents' sessions what the provider's side does",
+    uncovered="batches; the old text completions; the provider's side of managed agents' sessions",
     sites=(
         base_client("anthropic"),
         Site(

@@ -27,9 +27,11 @@ ENTRY = Integration(
     "bedrock",
     distribution="botocore",
     minimum="1.35",
-    tested="1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`",
-    uncovered="agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
-    "(`StartAsyncInvoke`)",
+    tested="1.44, Converse and InvokeModel",
+    uncovered=(
+        "agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
+        "(`StartAsyncInvoke`)"
+    ),
     sites=(
         Candidate("botocore.client", request="BaseClient._make_api_call"),
         Candidate("botocore.endpoint", retrying="Endpoint._needs_retry"),
@@ -41,7 +43,7 @@ AIOBOTOCORE = Integration(  # whose client has functions of its own in place of 
     "aiobotocore",
     minimum="2.15",
     tested="3.10, Converse and InvokeModel",
-    uncovered="what `bedrock` leaves out; InvokeAgentRuntime; the wait of a retry for the refusals of other requests",
+    uncovered="as for `bedrock`; InvokeAgentRuntime; the wait of a retry for the refusals of other requests",
     product="bedrock",
     sites=(
         Candidate("aiobotocore.client", request="AioBaseClient._make_api_call"),

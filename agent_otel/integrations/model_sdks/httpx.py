@@ -36,7 +36,7 @@ ENTRY = Integration(
     "httpx",
     minimum="0.27",
     tested="0.28, requests in the formats of OpenAI and Anthropic",
-    uncovered=_UNCOVERED,
+    uncovered="remedies; a body that httpx streams; a response that the program reads with `iter_raw`",
     setting=_SETTING,
     sites=(Candidate("httpx._client", request=_SENDING),),
 )
@@ -44,7 +44,7 @@ SUCCESSOR = Integration(
     "httpx2",
     minimum="2.0",
     tested="2.16, requests in the formats of OpenAI and Anthropic",
-    uncovered=_UNCOVERED,
+    uncovered="as for `httpx`",
     setting=_SETTING,
     product="httpx",
     sites=(Candidate("httpx2._client", request=_SENDING),),

@@ -54,8 +54,10 @@ ENTRY = Integration(
     "litellm",
     minimum="1.70",
     tested="1.106",
-    uncovered="requests that its proxy sends, in another process; tools of its other harnesses (Claude Code, Codex and "
-    "their like), which run in programs of their own; code that it sends to a sandbox",
+    uncovered=(
+        "requests of its proxy, in another process; tools of its other harnesses (Claude Code, Codex); code that it "
+        "sends to a sandbox"
+    ),
     sites=(
         Candidate("litellm.litellm_core_utils.litellm_logging", announced="Logging.pre_call"),
         # The calls that contain these requests.

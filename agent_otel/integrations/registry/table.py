@@ -22,11 +22,11 @@ INTEGRATIONS = (
         'browser_use.tools.registry.service browser_use.tools.service browser_use.agent.service',)),
     Integration('camel', distribution='camel-ai', minimum='0.2.90', tested="0.2.90, beside MCP's SDK 1", adapter='frameworks.camel', sites=(
         'camel.toolkits.function_tool camel.toolkits.function_tool camel.agents.chat_agent',)),
-    Integration('claude-agent-sdk', minimum='0.2', tested='0.2.186 with the program that comes with it', adapter='frameworks.claude_agent_sdk', sites=(
+    Integration('claude-agent-sdk', minimum='0.2', tested='0.2.186 with its bundled program', adapter='frameworks.claude_agent_sdk', sites=(
         'claude_agent_sdk._internal.query claude_agent_sdk._internal.query claude_agent_sdk._internal.message_parser claude_agent_sdk._internal.client',)),
     Integration('crewai', minimum='1.15', tested='1.15.0 and 1.15.30', adapter='frameworks.crewai', sites=(
         'crewai.agents.agent_executor|crewai.experimental.agent_executor crewai.agents.step_executor crewai.tools.base_tool crewai.tools.tool_usage crewai.tools.structured_tool crewai.llms.base_llm crewai.crew crewai.flow.runtime crewai.agent.core',)),
-    Integration('dapr-agents', minimum='1.0', tested='1.0.9, the agent against a stand-in for daprd', adapter='frameworks.dapr_agents', sites=(
+    Integration('dapr-agents', minimum='1.0', tested='1.0.9, a simulated daprd', adapter='frameworks.dapr_agents', sites=(
         'dapr_agents.agents.durable dapr_agents.tool.executor dapr_agents.storage.daprstores.statestore',)),
     Integration('dspy', minimum='3.4', tested='3.4.1', adapter='frameworks.dspy', sites=(
         'dspy.adapters.types.tool dspy.adapters.types.tool dspy.predict.react dspy.predict.react_v2 dspy.predict.rlm dspy.predict.code_act dspy.clients.base_lm dspy.clients.execution dspy.predict.react dspy.predict.predict',)),
@@ -44,7 +44,7 @@ INTEGRATIONS = (
         'mcp.client.session mcp.client.session mcp.client.session mcp.client.stdio mcp.client.streamable_http mcp.client.sse mcp.server.stdio', Site('mcp.client.client', minimum='2.0'), 'mcp.server.lowlevel.server', Site('mcp.server.runner', minimum='2.0'))),
     Integration('fastmcp', minimum='3.0', tested='3.0 and 4.1', adapter='frameworks.mcp', sites=(
         'fastmcp.client.mixins.tools fastmcp.tools.base|fastmcp.tools.tool fastmcp.server.middleware.tool_injection', Site('fastmcp.server.sampling.run', beside=('fastmcp.server.sampling',)), 'fastmcp_tasks.extension')),
-    Integration('openai-agents', minimum='0.7', tested="0.7 to 0.24; sessions: SQLite, a real Redis, FerretDB for MongoDB, a stand-in for Dapr's sidecar", adapter='frameworks.openai_agents', sites=(
+    Integration('openai-agents', minimum='0.7', tested='0.7 to 0.24; sessions: SQLite, Redis, FerretDB, a stand-in for Dapr', adapter='frameworks.openai_agents', sites=(
         'agents.run_internal.tool_execution|agents._run_impl agents.run agents.tool', Site('agents.realtime.session', minimum='0.9'), Site('agents.run_internal.tool_actions', minimum='0.8'), Site('agents.memory.sqlite_session', minimum='0.15'), Site('agents.extensions.memory.advanced_sqlite_session', minimum='0.15'), Site('agents.extensions.memory.async_sqlite_session', minimum='0.20'), 'agents.extensions.memory.sqlalchemy_session agents.extensions.memory.redis_session', Site('agents.extensions.memory.mongodb_session', minimum='0.15'), 'agents.extensions.memory.dapr_session')),
     Integration('pipecat', distribution='pipecat-ai', minimum='1.14', tested='1.14, pipelines of text frames', adapter='frameworks.pipecat', sites=(
         'pipecat.services.llm_service pipecat.processors.frame_processor',)),
@@ -60,7 +60,7 @@ INTEGRATIONS = (
         'anthropic._base_client anthropic.lib.tools._beta_runner', Site('anthropic.lib.tools._toolsets._runnable', minimum='1.12'), Site('anthropic.lib.tools._beta_session_runner', minimum='2.11'), Site('anthropic.resources.beta.sessions.events', minimum='2.11'))),
     Integration('azure-ai-inference', minimum='1.0.0b5', tested='1.0.0b9', packages=('azure.ai.inference',), adapter='model_sdks.azure_inference', sites=(
         'azure.ai.inference._patch azure.ai.inference.aio._patch',)),
-    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel; InvokeAgentRuntime, whose payloads are those of `bedrock-agentcore`', adapter='model_sdks.bedrock', sites=(
+    Integration('bedrock', distribution='botocore', minimum='1.35', tested='1.44, Converse and InvokeModel', adapter='model_sdks.bedrock', sites=(
         'botocore.client botocore.endpoint', Site('botocore.client', adapter='runtimes.agentcore'))),
     Integration('aiobotocore', minimum='2.15', tested='3.10, Converse and InvokeModel', product='bedrock', adapter='model_sdks.bedrock', sites=(
         'aiobotocore.client aiobotocore.endpoint',)),
@@ -90,33 +90,33 @@ INTEGRATIONS = (
         'together._base_client',)),
     Integration('xai-sdk', minimum='1.6', tested='1.6 and 1.21', adapter='model_sdks.xai', sites=(
         'xai_sdk.chat',)),
-    Integration('bedrock-agentcore', minimum='1.25', tested='1.25, its application, called over HTTP as the service calls it', adapter='runtimes.agentcore', sites=(
+    Integration('bedrock-agentcore', minimum='1.25', tested='1.25, its application over HTTP', adapter='runtimes.agentcore', sites=(
         'bedrock_agentcore.runtime.app',)),
     Integration('aws-durable', distribution='aws-durable-execution-sdk-python', minimum='3.0', tested='3.0, its in-process runner', adapter='runtimes.aws_durable', sites=(
         'aws_durable_execution_sdk_python.execution',)),
-    Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3, called as the host calls it', packages=('azure.durable_functions',), adapter='runtimes.azure_durable', sites=(
+    Integration('azure-durable', distribution='azure-functions-durable', minimum='1.7', tested='1.7 with the worker azure-functions-runtime 1.3', packages=('azure.durable_functions',), adapter='runtimes.azure_durable', sites=(
         'azure.durable_functions.orchestrator azure_functions_runtime.handle_event azure_functions_runtime',)),
     Integration('celery', minimum='5.3', tested='5.7, memory broker', adapter='runtimes.celery', sites=(
         'celery.app.trace celery.loaders.base celery.backends.base kombu.serialization kombu.messaging',)),
     Integration('dbos', minimum='2.0', tested='2.0 and 3.4, SQLite', adapter='runtimes.dbos', sites=(
         'dbos._sys_db dbos._outcome dbos._context dbos._core',)),
-    Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested="1.43, its worker's runner without an engine", adapter='runtimes.hatchet', sites=(
+    Integration('hatchet', distribution='hatchet-sdk', minimum='1.43', tested='1.43, its runner without an engine', adapter='runtimes.hatchet', sites=(
         'hatchet_sdk.worker.runner.runner',)),
-    Integration('inngest', minimum='0.5', tested='0.5, its own handler over HTTP, called as the server calls it', adapter='runtimes.inngest', sites=(
+    Integration('inngest', minimum='0.5', tested='0.5, its handler over HTTP', adapter='runtimes.inngest', sites=(
         'inngest._internal.execution_lib.v0 inngest._internal.function inngest._internal.comm_lib.models',)),
     Integration('langgraph', minimum='0.2.76', tested='0.2.76 to 1.2', packages=('langgraph.graph', 'langgraph.pregel'), adapter='runtimes.langgraph', sites=(
         'langgraph.pregel.main|langgraph.pregel langgraph.pregel._loop|langgraph.pregel.loop', Site('langgraph.prebuilt.tool_node', adapter='frameworks.langchain'))),
     Integration('langgraph-checkpoint', minimum='2.0.10', tested='2.1 to 4.3: memory, SQLite, PostgreSQL', packages=('langgraph.checkpoint.base',), product='langgraph', adapter='runtimes.langgraph', sites=(
         'langgraph.checkpoint.base',)),
-    Integration('langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service', product='langgraph', adapter='runtimes.langgraph', sites=(
+    Integration('langgraph-checkpoint-aws', minimum='1.2', tested='1.2: DynamoDB and S3 (moto), AgentCore Memory (scripted)', product='langgraph', adapter='runtimes.langgraph', sites=(
         'langgraph_checkpoint_aws.checkpoint.dynamodb.storage_strategy',)),
-    Integration('langgraph-checkpoint-cosmosdb', minimum='0.4', tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item", packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', adapter='runtimes.langgraph', sites=(
+    Integration('langgraph-checkpoint-cosmosdb', minimum='0.4', tested='0.4: the real SDK, a scripted service', packages=('langgraph_checkpoint_cosmosdb',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Site('azure.cosmos._synchronized_request', beside=('langgraph_checkpoint_cosmosdb',)),)),
-    Integration('langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol", packages=('langgraph.checkpoint.mongodb',), product='langgraph', adapter='runtimes.langgraph', sites=(
+    Integration('langgraph-checkpoint-mongodb', minimum='0.1', tested="0.5: FerretDB, and a stand-in with MongoDB's limit", packages=('langgraph.checkpoint.mongodb',), product='langgraph', adapter='runtimes.langgraph', sites=(
         'langgraph.checkpoint.mongodb.saver',)),
     Integration('langgraph-checkpoint-postgres', minimum='2.0', tested='2.0 to 3.2', packages=('langgraph.checkpoint.postgres',), product='langgraph', adapter='runtimes.langgraph', sites=(
         'langgraph.checkpoint.postgres.base',)),
-    Integration('langgraph-checkpoint-redis', minimum='0.3', tested='0.5: a real Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph', sites=(
+    Integration('langgraph-checkpoint-redis', minimum='0.3', tested='0.5: Redis with RedisJSON and RediSearch', packages=('langgraph.checkpoint.redis',), product='langgraph', adapter='runtimes.langgraph', sites=(
         Site('redis.commands.json', beside=('langgraph.checkpoint.redis',)),)),
     Integration('prefect', minimum='3.8', tested='3.8, its own server', adapter='runtimes.prefect', sites=(
         'prefect.task_engine prefect.flow_engine prefect.results prefect.client.orchestration._flow_runs.client',)),
@@ -124,7 +124,7 @@ INTEGRATIONS = (
         'restate.server_context',)),
     Integration('durabletask', minimum='1.5', tested='1.5 to 1.12, its in-memory backend', adapter='runtimes.taskhub', sites=(
         'durabletask.worker',)),
-    Integration('dapr', minimum='1.18', tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd", packages=('dapr.ext.workflow',), adapter='runtimes.taskhub', sites=(
+    Integration('dapr', minimum='1.18', tested='1.18 and 1.19, a simulated daprd', packages=('dapr.ext.workflow',), adapter='runtimes.taskhub', sites=(
         'dapr.ext.workflow._durabletask.worker', Site('dapr.aio.clients.grpc.client', adapter='frameworks.openai_agents'))),
     Integration('temporal', distribution='temporalio', minimum='1.20', tested='1.20, 1.28 and 1.35, the real server', adapter='runtimes.temporal', sites=(
         'temporalio.worker._activity temporalio.worker._workflow temporalio.bridge.worker',)),

@@ -26,9 +26,11 @@ from agent_otel.semconv import INPUT, OUTPUT, STATE
 ENTRY = Integration(
     "bedrock-agentcore",
     minimum="1.25",
-    tested="1.25, its application, called over HTTP as the service calls it",
-    uncovered="WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` but boto3 (see `bedrock`); of memory, "
-    "the events that are read, and records",
+    tested="1.25, its application over HTTP",
+    uncovered=(
+        "WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` other than boto3; reads of events and records "
+        "of memory"
+    ),
     sites=(Candidate("bedrock_agentcore.runtime.app", invoked="BedrockAgentCoreApp._handle_invocation"),),
 )
 

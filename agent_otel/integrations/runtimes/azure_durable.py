@@ -31,7 +31,7 @@ ENTRY = Integration(
     "azure-durable",
     distribution="azure-functions-durable",
     minimum="1.7",
-    tested="1.7 with the worker azure-functions-runtime 1.3, called as the host calls it",
+    tested="1.7 with the worker azure-functions-runtime 1.3",
     uncovered="entities; sub-orchestrations and events as payloads; attempts; workers of Python 3.12 and older",
     packages=("azure.durable_functions",),
     sites=(

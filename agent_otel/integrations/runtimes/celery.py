@@ -33,8 +33,7 @@ ENTRY = Integration(
     "celery",
     minimum="5.3",
     tested="5.7, memory broker",
-    uncovered="results in SQL databases, MongoDB and Cassandra, and of `task_always_eager`, of which no record is "
-    "encoded",
+    uncovered="results in SQL databases, MongoDB and Cassandra, and results of `task_always_eager`",
     sites=(
         Candidate("celery.app.trace", tracer="build_tracer"),
         Candidate("celery.loaders.base", starting="BaseLoader.on_task_init"),

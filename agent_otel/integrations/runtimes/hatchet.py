@@ -22,8 +22,8 @@ ENTRY = Integration(
     "hatchet",
     distribution="hatchet-sdk",
     minimum="1.43",
-    tested="1.43, its worker's runner without an engine",
-    uncovered="batches and `mock_run`; the bytes of an input as it was sent: its compact JSON counts",
+    tested="1.43, its runner without an engine",
+    uncovered="batches and `mock_run`; the exact bytes of an input: its compact JSON counts",
     sites=(
         Candidate(
             "hatchet_sdk.worker.runner.runner",

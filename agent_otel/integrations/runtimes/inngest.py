@@ -25,8 +25,8 @@ from agent_otel.semconv import INPUT, OUTPUT, STATE
 ENTRY = Integration(
     "inngest",
     minimum="0.5",
-    tested="0.5, its own handler over HTTP, called as the server calls it",
-    uncovered="the inputs of steps, which are references; a state that the SDK has to fetch (`use_api`)",
+    tested="0.5, its handler over HTTP",
+    uncovered="the inputs of steps, which are references; a state that the SDK fetches (`use_api`)",
     sites=(
         Candidate(
             "inngest._internal.execution_lib.v0",

@@ -30,7 +30,7 @@ ENTRY = Integration(
     "langgraph",
     minimum="0.2.76",
     tested="0.2.76 to 1.2",
-    uncovered="`RemoteGraph`: its tools run in another process, which measures them where it has the switch on",
+    uncovered="`RemoteGraph`: its tools run in another process",
     packages=("langgraph.graph", "langgraph.pregel"),
     sites=(
         Site(  # the second module up to 0.4
@@ -53,7 +53,7 @@ CHECKPOINT_ENTRY = Integration(
     product="langgraph",
     minimum="2.0.10",
     tested="2.1 to 4.3: memory, SQLite, PostgreSQL",
-    uncovered="what a saver stores besides: a row's ids, versions and metadata",
+    uncovered="a row's ids, versions and metadata",
     packages=("langgraph.checkpoint.base",),
     sites=(Candidate("langgraph.checkpoint.base", savers="BaseCheckpointSaver.__init__"),),
 )
@@ -61,8 +61,8 @@ AWS_ENTRY = Integration(
     "langgraph-checkpoint-aws",
     product="langgraph",
     minimum="1.2",
-    tested="1.2: DynamoDB and S3, as moto has them; AgentCore Memory beside a scripted service",
-    uncovered="on Valkey and in Bedrock sessions, what is stored besides what the serializer returns",
+    tested="1.2: DynamoDB and S3 (moto), AgentCore Memory (scripted)",
+    uncovered="on Valkey and in Bedrock sessions, bytes that the serializer does not return",
     packages=("langgraph_checkpoint_aws",),
     sites=(
         Candidate(
@@ -76,8 +76,8 @@ COSMOSDB_ENTRY = Integration(
     "langgraph-checkpoint-cosmosdb",
     product="langgraph",
     minimum="0.4",
-    tested="0.4: the real SDK beside a scripted service with Cosmos DB's limit of an item",
-    uncovered="the properties that the service adds to an item, such as `_etag`",
+    tested="0.4: the real SDK, a scripted service",
+    uncovered="properties that the service adds, such as `_etag`",
     packages=("langgraph_checkpoint_cosmosdb",),
     sites=(
         Site(
@@ -90,7 +90,7 @@ MONGODB_ENTRY = Integration(
     "langgraph-checkpoint-mongodb",
     product="langgraph",
     minimum="0.1",
-    tested="0.5: FerretDB, and a stand-in with MongoDB's limit; both speak its wire protocol",
+    tested="0.5: FerretDB, and a stand-in with MongoDB's limit",
     uncovered="the ids of a document",
     packages=("langgraph.checkpoint.mongodb",),
     sites=(Candidate("langgraph.checkpoint.mongodb.saver", savers="MongoDBSaver.__init__"),),
@@ -108,7 +108,7 @@ REDIS_ENTRY = Integration(
     "langgraph-checkpoint-redis",
     product="langgraph",
     minimum="0.3",
-    tested="0.5: a real Redis with RedisJSON and RediSearch",
+    tested="0.5: Redis with RedisJSON and RediSearch",
     uncovered="keys, and the flag of a checkpoint that has writes",
     packages=("langgraph.checkpoint.redis",),
     sites=(

@@ -48,7 +48,7 @@ ENTRY = Integration(
 DAPR_ENTRY = Integration(
     "dapr",
     minimum="1.18",
-    tested="1.18 and 1.19, the SDK's worker against a stand-in for daprd",
+    tested="1.18 and 1.19, a simulated daprd",
     uncovered="tool calls in a workflow's own code, which replays",
     packages=("dapr.ext.workflow",),
     sites=(
