@@ -53,7 +53,7 @@ minimum of many short samples, and the median of seven processes.
 - A structured result is read up to 2,000 nodes ({rows} µs at 1 MB). In an agent, LangChain has already made a text of
   it, and the text is measured.
 - A request is measured part by part. Parts of an earlier request are recognised and not measured again. The figures
-  are those of the second request.
+  are from the second request.
 
 ## Budgets
 

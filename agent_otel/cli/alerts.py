@@ -160,12 +160,12 @@ def _mapping(said: Mapping[str, Any], name: str) -> dict[str, Any]:
 # --- the commands --------------------------------------------------------------------------------------------------
 
 
-@click.group(cls=console.Group)
+@click.group(cls=console.Group, epilog="Example: agent-otel alerts export rules")
 def alerts() -> None:
     """Rules for Prometheus, and whether they work there."""
 
 
-@alerts.command("list")
+@alerts.command("list", epilog="Example: agent-otel alerts list")
 @_rendering_options
 @console.json_option
 def list_(rendering: Rendering, *, is_json: bool) -> None:
@@ -189,7 +189,7 @@ def list_(rendering: Rendering, *, is_json: bool) -> None:
     console.table(("recorded",), [(rule["record"],) for rule in rules if "record" in rule])
 
 
-@alerts.command()
+@alerts.command(epilog="Example: agent-otel alerts thresholds")
 @console.json_option
 def thresholds(*, is_json: bool) -> None:
     """Show what --set takes: every threshold and window, its default, and what it is."""
@@ -202,7 +202,7 @@ def thresholds(*, is_json: bool) -> None:
     console.table(("name", "default", "meaning", "alerts" if is_json else "of"), rows, is_json=is_json)
 
 
-@alerts.command()
+@alerts.command(epilog="Example: agent-otel alerts export rules --set errors_ratio=0.3")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FILES)), default="prometheus", show_default=True,
               help="A rule file, also vmalert's; a PrometheusRule of the operator; or mimirtool's file.")  # fmt: skip
@@ -218,7 +218,7 @@ def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is
         click.echo(_NO_DASHBOARDS, err=True)
 
 
-@alerts.command()
+@alerts.command(epilog="Example: agent-otel alerts check --prometheus http://localhost:9090")
 @prometheus.url_option
 @click.option("--rules-url", metavar="URL", help="Where its rules are, if that is another server, such as vmalert.")
 @prometheus.header_option

@@ -32,12 +32,14 @@ _SHOWN: Final = '"hide": 0'
 _LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
 
 
-@click.group(cls=console.Group)
+@click.group(
+    cls=console.Group, epilog="Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents"
+)
 def dashboards() -> None:
     """Dashboards for Grafana."""
 
 
-@dashboards.command("list")
+@dashboards.command("list", epilog="Example: agent-otel dashboards list")
 @console.json_option
 def list_(*, is_json: bool) -> None:
     """Show the dashboards there are."""
@@ -64,7 +66,7 @@ def _linked(text: str, pattern: str) -> str:
     return _LINK.sub(lambda link: json.dumps(pattern.format(alert=link[1])), text) if pattern else text
 
 
-@dashboards.command()
+@dashboards.command(epilog="Example: agent-otel dashboards export grafana")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
@@ -87,7 +89,7 @@ def export(  # noqa: PLR0913 - one for each option
     files.export(folder, found, overwrite=overwrite, is_json=is_json)
 
 
-@dashboards.command()
+@dashboards.command(epilog="Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents")
 @click.option("--url", required=True, metavar="URL", help="Where Grafana is served, such as https://grafana.example/.")
 @click.option("--folder", metavar="TITLE_OR_UID", help="The folder they go to; made when there is none.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")

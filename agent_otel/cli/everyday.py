@@ -34,7 +34,7 @@ _PREFIX: Final = "AGENT_OTEL_"
 _NEEDED: Final = ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp", "prometheus-client", "wrapt")
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel caps temporal dapr")
 @click.argument("runtimes", nargs=-1, metavar="[RUNTIME]...")
 @console.json_option
 def caps(runtimes: tuple[str, ...], *, is_json: bool) -> None:
@@ -60,7 +60,7 @@ def caps(runtimes: tuple[str, ...], *, is_json: bool) -> None:
     console.table(head, rows)
 
 
-@click.command()
+@click.command(epilog='Example: eval "$(agent-otel completion bash)"')
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 @console.json_option
 @click.pass_context
@@ -82,7 +82,7 @@ def completion(context: click.Context, shell: str | None, *, is_json: bool) -> N
         click.echo(script)
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel integrations --installed")
 @click.option("--installed", "is_installed", is_flag=True, help="Those that this interpreter has.")
 @console.json_option
 def integrations(*, is_installed: bool, is_json: bool) -> None:
@@ -106,7 +106,10 @@ def integrations(*, is_installed: bool, is_json: bool) -> None:
     console.table(("name", "distribution", "minimum", "tested", "installed", "state"), rows, is_json=is_json)
 
 
-@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    epilog="Example: agent-otel run --port 9464 app.py --its-option",
+)
 @click.option("--python", help="Interpreter of scripts and modules: 'python3 -X dev'.")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve /metrics there.")
 @click.option("--json", "is_json", is_flag=True, help="Print the command and its variables, and run nothing.")
@@ -148,7 +151,7 @@ def interpreter(named: str | None) -> list[str]:
         raise Failure(f"{named} is no command: {error}") from None
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel settings --set")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "only_set", is_flag=True, help="Those that the environment sets.")
 @console.json_option
@@ -182,7 +185,7 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
         console.warn(text)
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel version --json")
 @console.json_option
 def version(*, is_json: bool) -> None:
     """Print the versions of agent_otel, of Python and of the packages that it needs, and where they are installed."""

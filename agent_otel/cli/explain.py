@@ -24,7 +24,7 @@ _LARGEST: Final = 12
 _BRANCHES: Final = 6
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel explain state.json --html state.html")
 @click.argument("file", metavar="FILE|-")
 @click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
 @click.option("--model", default="", help="Model of the conversation, for its window and the price of carrying.")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_otel.cli.live import Column, Row, Snapshot
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel metrics localhost:9464")
 @click.argument("endpoints", nargs=-1, required=True, metavar="URL...")
 @prometheus.header_option
 @console.json_option
@@ -36,7 +36,7 @@ def metrics(endpoints: tuple[str, ...], headers: tuple[str, ...], *, is_json: bo
         _print(live.read(), is_json=is_json)
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel top localhost:9464 localhost:9465")
 @click.argument("endpoints", nargs=-1, metavar="[URL]...")
 @click.option("--prometheus", "server", metavar="URL", help="Read a Prometheus instead of endpoints.")
 @click.option("--since", default="1h", show_default=True, metavar="DURATION", help="The window of --prometheus.")

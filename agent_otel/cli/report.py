@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
 
-@click.command()
+@click.command(epilog="Example: agent-otel report --prometheus http://localhost:9090 --since 1d")
 @prometheus.url_option
 @prometheus.header_option
 @click.option("--since", default="1d", show_default=True, metavar="DURATION", help="The period, such as 8h or 7d.")
