@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+import json
+import pkgutil
+from typing import Any, Final, NamedTuple
 
-from agent_otel._internal import cap_table
+# Read with the module: an event loop may ask for the first cap.
+_TABLES: Final[dict[str, Any]] = json.loads(pkgutil.get_data("agent_otel", "caps.json") or "{}")
+#: Bytes of a response that carries results, by the variable that the platform sets.
+TRANSPORTS: Final[dict[str, int]] = _TABLES["transports"]
+#: Bytes of a result that hosts of MCP servers pass on to their models, by the name of their client.
+HOSTS: Final[dict[str, int]] = _TABLES["hosts"]
 
 
 class Cap(NamedTuple):
@@ -37,4 +44,4 @@ class Cap(NamedTuple):
 @functools.lru_cache(maxsize=1)
 def payload_caps() -> tuple[Cap, ...]:
     """Return all caps, in the order of ``caps.toml``."""
-    return tuple(Cap(*row) for row in cap_table.CAPS)
+    return tuple(Cap(*row) for row in _TABLES["caps"])

@@ -14,9 +14,8 @@ import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
-from agent_otel._internal.cap_table import HOSTS, TRANSPORTS
 from agent_otel._internal.errors import ours
-from agent_otel.caps import payload_caps
+from agent_otel.caps import HOSTS, TRANSPORTS, payload_caps
 from agent_otel.core import execution_context
 from agent_otel.settings import kinds as setting_kinds
 
