@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv
@@ -31,6 +31,11 @@ MEMORY: Final = "1h"
 _MOST_STEPS: Final = 60
 _LEAST_STEPS: Final = 4
 _SCRAPE_SECONDS: Final = 15
+
+
+def exposed(metric: Metric, part: str) -> str:
+    """Return the name of the samples of a metric, or of a part of a histogram."""
+    return f"{metric.exposed_name}_{part}" if part else metric.exposed_name
 
 
 def selector(series: str, matchers: Iterable[str] = ()) -> str:
@@ -93,7 +98,7 @@ def quantile(at: float, buckets: str) -> str:
     return f"histogram_quantile({at:g},\n{indented(buckets)}\n)"
 
 
-def share(part: object, whole: object) -> str:
+def share(part: str, whole: str) -> str:
     """Return the ratio of a part to a whole, at most 1; no series where the whole is 0 or the part is absent.
 
     The limit is necessary because a part may be counted one scrape before the whole.
@@ -101,12 +106,12 @@ def share(part: object, whole: object) -> str:
     return f"clamp_max(({part}) / ({whole} > 0), 1)"
 
 
-def share_or_none(part: object, whole: object) -> str:
+def share_or_none(part: str, whole: str) -> str:
     """Return `share`, and 0 for a whole without such a part."""
     return share(f"{part} or {whole} * 0", whole)
 
 
-def at_least(events: object, number: int) -> str:
+def at_least(events: str, number: int) -> str:
     """Return a condition for at least ``number`` events; it rounds, because ``increase`` yields fractions."""
     return f"{events} > 0" if number == 1 else f"round({events}) >= {number}"
 
@@ -116,36 +121,11 @@ def indented(expression: str) -> str:
     return textwrap.indent(expression, "  ")
 
 
-@dataclass(frozen=True)
-class Recording:
-    """A series that Prometheus computes once for alerts and panels; as text its name, for the expressions over it."""
+class Recording(NamedTuple):
+    """A series that Prometheus computes once for alerts and panels."""
 
     record: str
     expr: str
-    #: Recorded series that ``expr`` reads, and that stand before it.
-    reads: tuple[Recording, ...] = ()
-
-    def __str__(self) -> str:
-        return self.record
-
-
-def in_order(recordings: Iterable[Recording]) -> tuple[Recording, ...]:
-    """Return these recorded series and those that they read, each once and after those that it reads."""
-    found: dict[str, Recording] = {}
-    for recording in recordings:
-        found |= {source.record: source for source in (*in_order(recording.reads), recording)}
-    return tuple(found.values())
-
-
-@dataclass(frozen=True)
-class Selector:
-    """A selector, and the labels that distinguish the series of one process; None for series of another program."""
-
-    text: str
-    own: tuple[str, ...] | None = None
-
-    def __str__(self) -> str:
-        return self.text
 
 
 class Events(NamedTuple):
@@ -158,24 +138,28 @@ class Events(NamedTuple):
     name: str = ""
     part: str = ""
 
+    @property
+    def series(self) -> str:
+        """The name in recorded series."""
+        return self.name or self.metric.exposed_name.removesuffix("_total")
+
 
 @dataclass(frozen=True)
 class Query:
-    """Builder of the selectors, expressions and recorded series of one export."""
+    """Builder of an alert's expression; `recorded` are the series that it reads, each after those that it reads."""
 
     thresholds: Thresholds
     options: Options
+    recorded: dict[str, Recording] = field(default_factory=dict)
 
-    def series(self, metric: Metric, *matchers: str, part: str = "") -> Selector:
+    def series(self, metric: Metric, *matchers: str, part: str = "") -> str:
         """Return a selector of a metric, or of a histogram's ``bucket``, ``sum`` or ``count``."""
-        labels = metric.prometheus_labels
-        text = self.select(f"{metric.exposed_name}_{part}" if part else metric.exposed_name, *matchers).text
-        return Selector(text, (*labels, LE) if part == "bucket" else labels)
+        return self.select(exposed(metric, part), *matchers)
 
-    def select(self, series: str, *matchers: str) -> Selector:
-        """Return a selector of another program's series with these matchers and those of the export."""
+    def select(self, series: str, *matchers: str) -> str:
+        """Return a selector with these matchers and those of the export."""
         own = self.options.matchers.rstrip(", ")
-        return Selector(selector(series, (*matchers, own) if own else matchers))
+        return selector(series, (*matchers, own) if own else matchers)
 
     def labels(self, *attributes: str) -> tuple[str, ...]:
         """Return the labels to group by: the job, the export's labels, and these."""
@@ -185,34 +169,32 @@ class Query:
         """Return `labels` as text."""
         return ", ".join(self.labels(*attributes))
 
-    def gained(self, counter: Selector, window: str) -> str:
-        """Return `gained` of a counter; the start times of processes are considered for this package's counters."""
-        memory = self.thresholds.counter_memory
-        if counter.own is None:
-            return gained(str(counter), window, memory)
-        process = Process(str(self.series(semconv.PROCESS_START)), seconds(window), counter.own)
-        return gained(str(counter), window, memory, process)
+    def gained(self, counter: str, window: str, labels: tuple[str, ...]) -> str:
+        """Return `gained` of a counter. ``labels`` distinguish this package's series; other programs have none."""
+        process = Process(self.series(semconv.PROCESS_START), seconds(window), labels) if labels else None
+        return gained(counter, window, self.thresholds.counter_memory, process)
 
-    def count(self, events: Events, window: str) -> Recording:
+    def count(self, events: Events, window: str) -> str:
         """Record the number of events in a window."""
-        name = events.name or events.metric.exposed_name.removesuffix("_total")
         counter = self.series(events.metric, *events.matchers, part=events.part)
-        summed = total(self.labels(*events.by), self.gained(counter, window))
-        return Recording(self.record(name, f"increase{window}", *events.by), summed)
+        gains = self.gained(counter, window, events.metric.prometheus_labels)
+        return self.record(events.series, f"increase{window}", events.by, total(self.labels(*events.by), gains))
 
-    def share(self, events: Events, every: Events, window: str, *, or_none: bool = False) -> Recording:
+    def share(self, events: Events, every: Events, window: str, *, or_none: bool = False) -> str:
         """Record the share of events among all in a window; ``or_none`` records 0 without such events."""
-        part, whole = self.count(events, window), self.count(every, window)
-        name = part.record.removesuffix(f"increase{window}") + f"ratio{window}"
-        return Recording(name, (share_or_none if or_none else share)(part, whole), (part, whole))
+        ratio = (share_or_none if or_none else share)(self.count(events, window), self.count(every, window))
+        return self.record(events.series, f"ratio{window}", events.by, ratio)
 
-    def fullest(self, name: str, bucket: Selector, window: str, *attributes: str) -> Recording:
-        """Record the upper bound of the highest bucket with observations; no series without any."""
-        buckets = total(self.labels(*attributes, LE), self.gained(bucket, window))
-        return Recording(self.record(name, f"max{window}", *attributes), f"{quantile(1, buckets)} > 0")
+    def fullest(self, series: str, window: str, attributes: tuple[str, ...], own: tuple[str, ...] = ()) -> str:
+        """Record the upper bound of a histogram's highest bucket with observations; no series without any."""
+        gains = self.gained(self.select(f"{series}_bucket"), window, own and (*own, LE))
+        buckets = total(self.labels(*attributes, LE), gains)
+        return self.record(series, f"max{window}", attributes, f"{quantile(1, buckets)} > 0")
 
-    def record(self, name: str, operations: str, *attributes: str) -> str:
-        """Return the name of a recorded series: ``job_tool:agent_otel_tool_results:increase15m``."""
+    def record(self, name: str, operations: str, attributes: tuple[str, ...], expr: str) -> str:
+        """Record a series, and return its name: ``job_tool:agent_otel_tool_results:increase15m``."""
         # The level has a short name of each attribute: ``tool`` of ``gen_ai.tool.name``.
         levels = [[part for part in each.split(".") if part not in {"gen_ai", "name"}][-1] for each in attributes]
-        return f"{'_'.join((JOB, *levels))}:{name}:{operations}"
+        record = f"{'_'.join((JOB, *levels))}:{name}:{operations}"
+        self.recorded.setdefault(record, Recording(record, expr))
+        return record

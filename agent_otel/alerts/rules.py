@@ -8,20 +8,25 @@ when somebody should look today.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from agent_otel import semconv
 from agent_otel.alerts import promql
 from agent_otel.alerts.options import seconds
-from agent_otel.alerts.promql import JOB, Events, Query, Recording
+from agent_otel.alerts.promql import JOB, Events, Query
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
+
+    from agent_otel.alerts.options import Options, Thresholds
+    from agent_otel.alerts.promql import Recording
+    from agent_otel.semconv.types import Metric
 
 _AGENT: Final = (semconv.AGENT_NAME,)
 _TOOL: Final = (semconv.GEN_AI_TOOL_NAME, *_AGENT)
@@ -215,22 +220,20 @@ _UNRESOLVED: Final = Events(
 )
 
 
-def _p95(query: Query) -> Recording:
+def _p95(query: Query) -> str:
     """Record the 95th percentile of a tool's result size; no series without results."""
     window, size = query.thresholds.p95_window, semconv.RESULT_SIZE
     buckets = promql.total(query.labels(*_TOOL, promql.LE), f"rate({query.series(size, part='bucket')}[{window}])")
-    name = query.record(size.exposed_name, f"p95_{window}", *_TOOL)
-    return Recording(name, f"{promql.quantile(0.95, buckets)} > 0")
+    return query.record(size.exposed_name, f"p95_{window}", _TOOL, f"{promql.quantile(0.95, buckets)} > 0")
 
 
-def _p95_before(query: Query) -> Recording:
+def _p95_before(query: Query, size: str, every: str) -> str:
     """Record the 95th percentile to compare with: of last week, else of yesterday, else of the first hours.
 
     A time with too few results is skipped, because its percentile means little.
     """
     chosen = query.thresholds
-    size, step = _p95(query), chosen.p95_window
-    every = query.count(_RESULTS, step)
+    step = chosen.p95_window
     times = (
         (chosen.grown_baseline_window, chosen.grown_baseline_offset),
         (chosen.grown_baseline_window, chosen.grown_yesterday_offset),
@@ -241,107 +244,97 @@ def _p95_before(query: Query) -> Recording:
         f"    and sum_over_time({every}[{window}:{step}] offset {ago}) >= {chosen.grown_min_results}"
         for window, ago in times
     )
-    name = query.record(semconv.RESULT_SIZE.exposed_name, f"p95_{step}_before", *_TOOL)
-    return Recording(name, "\nor\n".join(highest), (size, every))
+    return query.record(semconv.RESULT_SIZE.exposed_name, f"p95_{step}_before", _TOOL, "\nor\n".join(highest))
 
 
-# --- conditions: an expression, and the recorded series that it reads --------------------------------------------
+# --- conditions: the expressions of alerts -----------------------------------------------------------------------
 
 
-class Condition(NamedTuple):
-    """The expression of an alert, and the recorded series that it reads."""
-
-    expr: str
-    reads: tuple[Recording, ...] = ()
+_Condition = Callable[[Query], str]
 
 
-def _counted(prefix: str, *events: Events, one: bool = False) -> Callable[[Query], Condition]:
+def _counted(prefix: str, *events: Events, one: bool = False) -> _Condition:
     """Return the condition for at least ``{prefix}_min`` events in ``{prefix}_window``, or for any: ``one``."""
 
-    def condition(query: Query) -> Condition:
+    def condition(query: Query) -> str:
         window = getattr(query.thresholds, f"{prefix}_window")
         least = 1 if one else getattr(query.thresholds, f"{prefix}_min", 1)
-        counts = tuple(query.count(each, window) for each in events)
-        return Condition("\nor ".join(promql.at_least(count, least) for count in counts), counts)
+        return "\nor ".join(promql.at_least(query.count(each, window), least) for each in events)
 
     return condition
 
 
 def _shared(  # noqa: PLR0913 - one for each difference
     prefix: str, events: Events, every: Events, *, least: str = "min_results", above: str = ">", or_none: bool = False
-) -> Callable[[Query], Condition]:
+) -> _Condition:
     """Return the condition for a share of events above ``{prefix}_ratio``, of enough events in ``{prefix}_window``."""
 
-    def condition(query: Query) -> Condition:
+    def condition(query: Query) -> str:
         window, ratio, number = (getattr(query.thresholds, f"{prefix}_{name}") for name in ("window", "ratio", least))
-        share, whole = query.share(events, every, window, or_none=or_none), query.count(every, window)
-        return Condition(f"{share} {above} {ratio}\nand {promql.at_least(whole, number)}", (share, whole))
+        share = query.share(events, every, window, or_none=or_none)
+        return f"{share} {above} {ratio}\nand {promql.at_least(query.count(every, window), number)}"
 
     return condition
 
 
-def _grown(query: Query) -> Condition:
+def _grown(query: Query) -> str:
     """Return the condition, which the process has counted or the store shows; its value is the largest result."""
     chosen, by = query.thresholds, query.by(*_TOOL)
-    size, every, before = _p95(query), query.count(_RESULTS, chosen.p95_window), _p95_before(query)
-    counted = query.count(_GROWN, chosen.p95_window)
-    largest = f"max by ({by}) (max_over_time({query.series(semconv.RESULT_LARGEST)}[{chosen.p95_window}]))"
-    return Condition(
-        f"{largest}\nand on ({by}) (\n  {promql.at_least(counted, chosen.grown_min)}\n  or\n"
+    window = chosen.p95_window
+    size, every = _p95(query), query.count(_RESULTS, window)
+    before, counted = _p95_before(query, size, every), query.count(_GROWN, window)
+    return (
+        f"max by ({by}) (max_over_time({query.series(semconv.RESULT_LARGEST)}[{window}]))\n"
+        f"and on ({by}) (\n  {promql.at_least(counted, chosen.grown_min)}\n  or\n"
         f"  {size} > {chosen.grown_factor:g} * {before} and {size} > {chosen.grown_min_bytes}\n"
-        f"  and {promql.at_least(every, chosen.grown_min_results)}\n)",
-        (size, every, before, counted),
+        f"  and {promql.at_least(every, chosen.grown_min_results)}\n)"
     )
 
 
-def _repeats(query: Query) -> Condition:
+def _repeats(query: Query) -> str:
     """Return the condition for calls that repeat arguments or results, whichever is more."""
-    chosen, by = query.thresholds, query.by(*_TOOL)
+    chosen = query.thresholds
     repeats, calls = (query.count(events, chosen.repeats_window) for events in (_REPEATS, _ALL_CALLS))
-    most = f"max by ({by}) ({repeats})"
-    return Condition(
-        f"{promql.at_least(most, chosen.repeats_min)}\nand {most} / {calls} >= {chosen.repeats_ratio}", (repeats, calls)
-    )
+    most = f"max by ({query.by(*_TOOL)}) ({repeats})"
+    return f"{promql.at_least(most, chosen.repeats_min)}\nand {most} / {calls} >= {chosen.repeats_ratio}"
 
 
-def _answers(events: Events, ratio: str) -> Callable[[Query], Condition]:
+def _answers(events: Events, ratio: str) -> _Condition:
     """Return the condition for a minimum share of the agent's answers, if these are known."""
 
-    def condition(query: Query) -> Condition:
+    def condition(query: Query) -> str:
         chosen = query.thresholds
         built, ended = (query.count(each, chosen.answers_incomplete_window) for each in (events, _ENDED))
         share = f"{built} / on ({query.by(*_AGENT)}) group_left () {ended}"
-        return Condition(
-            f"{promql.at_least(built, chosen.answers_incomplete_min)}\nunless {share} < {getattr(chosen, ratio)}",
-            (built, ended),
-        )
+        return f"{promql.at_least(built, chosen.answers_incomplete_min)}\nunless {share} < {getattr(chosen, ratio)}"
 
     return condition
 
 
-def _costly(query: Query) -> Condition:
+def _costly(query: Query) -> str:
     """Return the condition for money of executions, or tokens without prices: the factor to the week's mean."""
     chosen = query.thresholds
     window, week = chosen.costly_window, chosen.costly_history
-    factors, read = [], []
-    for metric in (semconv.EXECUTION_PRICE, semconv.EXECUTION_TOKENS):
+
+    def costs(metric: Metric) -> str:
         total, number = (
-            query.count(Events(metric, _RUN, name=f"{metric.exposed_name}_{part}", part=part), window)
+            query.count(Events(metric, _RUN, name=promql.exposed(metric, part), part=part), window)
             for part in ("sum", "count")
         )
-        before = "\n  / ".join(f"sum_over_time({one}[{week}:{window}] offset {window})" for one in (total, number))
-        enough = f"sum_over_time({number}[{week}:{window}] offset {window}) >= {chosen.costly_min_executions}"
-        factors.append(f"{total} / {number}\n  / ({before})\n  > {chosen.costly_factor:g}\nand {enough}")
-        read += [total, number]
-    return Condition("\nor\n".join(factors), tuple(read))
+        spent, ended = (f"sum_over_time({one}[{week}:{window}] offset {window})" for one in (total, number))
+        return (
+            f"{total} / {number}\n  / ({spent}\n  / {ended})\n  > {chosen.costly_factor:g}\n"
+            f"and {ended} >= {chosen.costly_min_executions}"
+        )
+
+    return "\nor\n".join(map(costs, (semconv.EXECUTION_PRICE, semconv.EXECUTION_TOKENS)))
 
 
-def _expensive(query: Query) -> Condition:
+def _expensive(query: Query) -> str:
     """Return the condition for an execution above a sum of money."""
-    chosen = query.thresholds
-    bucket = query.series(semconv.EXECUTION_PRICE, part="bucket")
-    most = query.fullest(semconv.EXECUTION_PRICE.exposed_name, bucket, chosen.costly_window, *_RUN)
-    return Condition(f"{most} > {chosen.costly_dollars:g}", (most,))
+    price = semconv.EXECUTION_PRICE
+    most = query.fullest(price.exposed_name, query.thresholds.costly_window, _RUN, price.prometheus_labels)
+    return f"{most} > {query.thresholds.costly_dollars:g}"
 
 
 def _largest(query: Query, *matchers: str) -> str:
@@ -361,105 +354,92 @@ def _turns_left(query: Query) -> str:
     return f"min by ({query.by(*_DIRECTED)}) ({query.series(semconv.TURNS_LEFT)})"
 
 
-def _last_turns(query: Query) -> Condition:
-    return Condition(f"{_turns_left(query)} <= {query.thresholds.last_turns}")
+def _last_turns(query: Query) -> str:
+    return f"{_turns_left(query)} <= {query.thresholds.last_turns}"
 
 
-def _few_turns(query: Query) -> Condition:
-    return Condition(f"{_turns_left(query)} <= {query.thresholds.few_turns} > {query.thresholds.last_turns}")
+def _few_turns(query: Query) -> str:
+    return f"{_turns_left(query)} <= {query.thresholds.few_turns} > {query.thresholds.last_turns}"
 
 
-def _near_cap(query: Query) -> Condition:
+def _near_cap(query: Query) -> str:
     """Return the condition for a payload near its cap without a known growth."""
-    return Condition(f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {_turns_left(query)}")
+    return f"{_filled(query)}\n  > {query.thresholds.payload_near_ratio:g}\nunless {_turns_left(query)}"
 
 
-def _stuck(query: Query) -> Condition:
-    return Condition(f"sum by ({query.by(*_BOUNDARY)}) ({query.series(semconv.STUCK)}) > 0")
+def _stuck(query: Query) -> str:
+    return f"sum by ({query.by(*_BOUNDARY)}) ({query.series(semconv.STUCK)}) > 0"
 
 
-def _state(query: Query) -> Condition:
+def _state(query: Query) -> str:
     """Return the condition for a state in a store without a near cap; its value is the largest state."""
     chosen, matcher = query.thresholds, f'{semconv.DIRECTION}="{semconv.STATE}"'
     large, largest = query.count(_STORES_LARGE, chosen.state_window), _largest(query, matcher)
-    return Condition(
+    return (
         f"(\n  {largest} > {chosen.state_bytes}\n  or\n"
         f"  {largest}\n  and on ({query.by(*_WORKFLOW)}) ({large} > 0)\n)\n"
-        f"unless {_filled(query, matcher)} > {chosen.payload_near_ratio:g}",
-        (large,),
+        f"unless {_filled(query, matcher)} > {chosen.payload_near_ratio:g}"
     )
 
 
-def _first_truncation(query: Query) -> Condition:
+def _first_truncation(query: Query) -> str:
     chosen = query.thresholds
     window, history = chosen.first_cut_window, chosen.first_cut_history
-    cut, every = query.count(_CUTS, window), query.count(_RESULTS, window)
-    cut_before = Recording(
-        query.record(_CUTS.name, f"max{history}_offset{window}", *_TOOL),
-        f"max_over_time({cut}[{history}] offset {window}) > 0",
-        (cut,),
-    )
-    every_before = Recording(
-        query.record(_RESULTS.name, f"increase{history}_offset{window}", *_TOOL),
-        f"sum_over_time({every}[{history}:{window}] offset {window})",
-        (every,),
-    )
-    expr = f"{cut} > 0 unless {cut_before}\nand {promql.at_least(every_before, chosen.first_cut_min_results)}"
-    return Condition(expr, (cut_before, every_before))
+    cut, ago = query.count(_CUTS, window), f"{history}_offset{window}"
+    cut_before = f"max_over_time({cut}[{history}] offset {window}) > 0"
+    cut_before = query.record(_CUTS.series, f"max{ago}", _TOOL, cut_before)
+    every_before = f"sum_over_time({query.count(_RESULTS, window)}[{history}:{window}] offset {window})"
+    every_before = query.record(_RESULTS.series, f"increase{ago}", _TOOL, every_before)
+    return f"{cut} > 0 unless {cut_before}\nand {promql.at_least(every_before, chosen.first_cut_min_results)}"
 
 
-def _arguments_invalid(query: Query) -> Condition:
+def _arguments_invalid(query: Query) -> str:
     chosen = query.thresholds
     window, history = chosen.invalid_arguments_window, chosen.invalid_arguments_history
     share, every = query.share(_REFUSED, _ALL_CALLS, window, or_none=True), query.count(_ALL_CALLS, window)
-    before = Recording(
-        f"{share}_avg{history}_offset{window}", f"avg_over_time({share}[{history}] offset {window})", (share,)
-    )
-    return Condition(
+    average = f"avg_over_time({share}[{history}] offset {window})"
+    before = query.record(_REFUSED.series, f"ratio{window}_avg{history}_offset{window}", _TOOL, average)
+    return (
         f"{share} > {chosen.invalid_arguments_ratio}\n"
         f"unless {share} <= {chosen.invalid_arguments_factor:g} * {before}\n"
-        f"and {promql.at_least(every, chosen.invalid_arguments_min_calls)}",
-        (share, before, every),
+        f"and {promql.at_least(every, chosen.invalid_arguments_min_calls)}"
     )
 
 
-def _dapr_near_stall(query: Query) -> Condition:
+def _dapr_near_stall(query: Query) -> str:
     """Return the condition, which is never true where daprd's metrics are not scraped."""
     window, ratio = query.thresholds.dapr_window, query.thresholds.dapr_ratio
-    workflow, activity = (
-        query.fullest(name, query.select(f"{name}_bucket"), window, *labels)
-        for name, labels in ((DAPR_WORKFLOW, DAPR_LABELS[:3]), (DAPR_ACTIVITY, DAPR_LABELS))
-    )
-    return Condition(f"{workflow} > {ratio:g}\nor {activity} > {ratio:g}", (workflow, activity))
+    histograms = ((DAPR_WORKFLOW, DAPR_LABELS[:3]), (DAPR_ACTIVITY, DAPR_LABELS))
+    return "\nor ".join(f"{query.fullest(name, window, labels)} > {ratio:g}" for name, labels in histograms)
 
 
-def _claim_check_failing(query: Query) -> Condition:
+def _claim_check_failing(query: Query) -> str:
     chosen = query.thresholds
     failed, every = (query.count(events, chosen.claim_check_window) for events in (_FAILED, _OPERATIONS))
     least = promql.at_least(failed, chosen.claim_check_min_errors)
-    return Condition(f"{least}\nand {failed} / {every} > {chosen.claim_check_errors_ratio:g}", (failed, every))
+    return f"{least}\nand {failed} / {every} > {chosen.claim_check_errors_ratio:g}"
 
 
-def _telemetry_gone(query: Query) -> Condition:
+def _telemetry_gone(query: Query) -> str:
     """Return the condition; a job counts that reported without a gap and does not scale to zero on purpose."""
     window, count = query.thresholds.gone_steady_window, f"count by ({query.by()})"
     lasts = query.series(semconv.BUILD_INFO, f'{semconv.SCALES_TO_ZERO}=""')
     there = f"{count} ({lasts})"
     marks = max(1, int(seconds(window)) // _MARK_SECONDS)
-    lasting = f"count_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
-    steady = Recording(query.record("agent_otel_processes", f"steady{window}"), f"{there}\nand\n{lasting}")
+    lasting = f"{there}\nand\ncount_over_time(({there})[{window}:{_MARK_SECONDS}s]) >= {marks}"
+    steady = query.record("agent_otel_processes", f"steady{window}", (), lasting)
     now = f"{count} ({query.series(semconv.BUILD_INFO)})"
-    return Condition(f"last_over_time({steady}[{query.thresholds.gone_memory}])\nunless {now}", (steady,))
+    return f"last_over_time({steady}[{query.thresholds.gone_memory}])\nunless {now}"
 
 
-def _integration_unmatched(query: Query) -> Condition:
+def _integration_unmatched(query: Query) -> str:
     info = query.series(semconv.INSTRUMENTATION_INFO, f'{semconv.TARGET}="{semconv.UNMATCHED}"')
     by = query.by(semconv.INTEGRATION, semconv.VERSION)
-    return Condition(f"count by ({by}) (last_over_time({info}[{query.thresholds.unmatched_window}]))")
+    return f"count by ({by}) (last_over_time({info}[{query.thresholds.unmatched_window}]))"
 
 
 #: The condition of each alert, by its name in ``rules.yaml``.
-CONDITIONS: Final[dict[str, Callable[[Query], Condition]]] = {
+CONDITIONS: Final[dict[str, _Condition]] = {
     "over_budget": _counted("over_budget", _OVER_HARD),
     "over_default": _shared("over_default", _OVER_SOFT, _RESULTS),
     "ceiling": _shared("ceiling", _OVER_CEILING, _RESULTS),
@@ -498,58 +478,39 @@ CONDITIONS: Final[dict[str, Callable[[Query], Condition]]] = {
 # --- alerts ------------------------------------------------------------------------------------------------------
 
 _THRESHOLD: Final = re.compile(r"<(\w+)(%?)>")
-
-
-class Rule:
-    """An alert before its thresholds are known. Rules of one name differ in their severity or their condition."""
-
-    def __init__(self, said: Mapping[str, Any]) -> None:
-        self.name: str = said["name"]
-        self._said = said
-
-    def alert(self, query: Query) -> Alert:
-        """Return the alert of an export."""
-        said, chosen = self._said, query.thresholds
-        expr, reads = CONDITIONS[said["condition"]](query)
-        who = _WHO[said["who"]]
-        labels = (JOB, *who["labels"], *said.get("by", ()))
-        began = _asked(f'ALERTS_FOR_STATE{{alertname="{self.name}", #}}', labels, _BEGAN, "now")
-
-        def value(match: re.Match[str]) -> str:
-            value = getattr(chosen, match[1])
-            return f"{value * 100:g}%" if match[2] else f"{value:g}" if isinstance(value, float) else str(value)
-
-        def text(said: str) -> str:
-            return _THRESHOLD.sub(value, said.format_map(_Pieces()))
-
-        return Alert(
-            self.name,
-            said["severity"],
-            expr,
-            text(f"{who['text']}: {said['what']}"),
-            f"{text(said['first'])} {text(said['size'])}. Since {began}.",
-            text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
-            _link(f"agent-otel-{said['dashboard']}", job=JOB)
-            if "dashboard" in said
-            else _link(f"agent-otel-{who['dashboard']}", **who["variables"]),
-            wait=getattr(chosen, said["wait"]) if "wait" in said else "",
-            keep=chosen.keep_firing if said.get("event", True) and "wait" not in said else "",
-            reads=reads,
-            cause=said.get("cause", ""),
-        )
-
-
-class Group(NamedTuple):
-    """Rules that Prometheus evaluates in order: alerts come after the series that they read."""
-
-    rules: tuple[Rule, ...]
-    #: Time between evaluations; by default the server's.
-    interval: str
-
-
 #: Whom alerts are about, by the names in the rules: the beginning of the summary, labels, dashboard with its variables.
-_WHO, _said = yaml.safe_load_all(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
-# A page in the last turns before the cap is of use only if it comes in time.
-_INTERVALS: Final = {"agent-otel-payload": "15s"}
-# Mimir and Grafana Cloud refuse a group of more than 20 rules, by default. No group reads what another one records.
-GROUPS: Final = {name: Group(tuple(map(Rule, rules)), _INTERVALS.get(name, "")) for name, rules in _said.items()}
+_WHO, _groups = yaml.safe_load_all(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+#: The rules of each group of the files. Rules of one name differ in their severity or their condition. Prometheus
+#: evaluates a group in order. Mimir and Grafana Cloud refuse one with more than 20 rules, by default. No group reads
+#: what another one records.
+GROUPS: Final[dict[str, list[dict[str, Any]]]] = _groups
+
+
+def alert(said: Mapping[str, Any], thresholds: Thresholds, options: Options) -> Alert:
+    """Return the alert of a rule in an export."""
+    query = Query(thresholds, options)
+    expr, who = CONDITIONS[said["condition"]](query), _WHO[said["who"]]
+    name, labels = said["name"], (JOB, *who["labels"], *said.get("by", ()))
+    began = _asked(f'ALERTS_FOR_STATE{{alertname="{name}", #}}', labels, _BEGAN, "now")
+    shown = {**who, "variables": {JOB: JOB}, **said} if "dashboard" in said else who
+
+    def value(match: re.Match[str]) -> str:
+        value = getattr(thresholds, match[1])
+        return f"{value * 100:g}%" if match[2] else f"{value:g}" if isinstance(value, float) else str(value)
+
+    def text(said: str) -> str:
+        return _THRESHOLD.sub(value, said.format_map(_Pieces()))
+
+    return Alert(
+        name,
+        options.severities.get(name, said["severity"]),
+        expr,
+        text(f"{who['text']}: {said['what']}"),
+        f"{text(said['first'])} {text(said['size'])}. Since {began}.",
+        text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
+        _link(f"agent-otel-{shown['dashboard']}", **shown["variables"]),
+        wait=getattr(thresholds, said["wait"]) if "wait" in said else "",
+        keep=thresholds.keep_firing if said.get("event", True) and "wait" not in said else "",
+        reads=tuple(query.recorded.values()),
+        cause=said.get("cause", ""),
+    )

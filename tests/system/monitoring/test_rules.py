@@ -20,7 +20,6 @@ import yaml
 from agent_otel import alerts, semconv
 from agent_otel.alerts import ALERTS, RECORDINGS, Alert, Options, Recording, Thresholds
 from agent_otel.alerts import rules as rule_data
-from agent_otel.alerts.promql import in_order
 from agent_otel.cli import files
 from agent_otel.remedies.claim_check import envelope
 from agent_otel.semconv.types import HISTOGRAM
@@ -98,13 +97,17 @@ def _recorded(name: str) -> Recording | None:
     return next((rule for rule in RECORDINGS if rule.record == name), None)
 
 
+def _read(expression: str, recordings: Iterable[Recording]) -> list[Recording]:
+    return [each for each in recordings if re.search(rf"{re.escape(each.record)}(?!\w)", expression)]
+
+
 def _emitted(name: str) -> set[str]:
     """The labels of a series: of the catalogue, or of what a recording rule groups by."""
     rule = _recorded(name)
     if rule is None:
         assert name in _KNOWN, f"nobody emits {name}"
         return _KNOWN[name]
-    groups = _grouped(rule.expr) or [sorted(_emitted(source.record)) for source in rule.reads]
+    groups = _grouped(rule.expr) or [sorted(_emitted(source.record)) for source in _read(rule.expr, RECORDINGS)]
     return set(groups[0]) - {"le"}
 
 
@@ -366,7 +369,7 @@ def test_every_threshold_changes_the_rules_that_say_so(item: Any) -> None:
 def _ends(thresholds: Thresholds) -> tuple[Alert | Recording, ...]:
     """The alerts, with the series that they read, and the series that no alert reads."""
     every = alerts.alerts(thresholds, Options())
-    read = in_order(recording for alert in every for recording in alert.reads)
+    read = [recording for alert in every for recording in alert.reads]
     return *every, *(rule for rule in alerts.recordings(thresholds, Options()) if rule not in read)
 
 
@@ -578,9 +581,10 @@ def _inlined(expression: str, recordings: tuple[Recording, ...]) -> str:
     return expression
 
 
-def _is_instant(rule: Alert | Recording) -> bool:
+def _is_instant(rule: Alert | Recording, recordings: tuple[Recording, ...]) -> bool:
     """False for a rule that needs a history of recorded series."""
-    return not any(re.search(r"_over_time\(\w+:", each.expr) for each in (rule, *in_order(rule.reads)))
+    is_own = re.search(r"_over_time\(\w+:", rule.expr) is None
+    return is_own and all(_is_instant(each, recordings) for each in _read(rule.expr, recordings))
 
 
 @_servers
@@ -597,7 +601,7 @@ def test_recording_rules_return_data(store: Callable[[str], Prometheus], name: s
     engine = store(name)
     recordings = alerts.recordings(_SHORT, Options())
 
-    instant = [rule for rule in recordings if _is_instant(rule)]
+    instant = [rule for rule in recordings if _is_instant(rule, recordings)]
     assert [] == [rule.record for rule in instant if not engine.query(_inlined(rule.expr, recordings), END)]
 
 
@@ -606,7 +610,7 @@ def test_alerts_on_what_the_agents_did(store: Callable[[str], Prometheus], name:
     """A workflow dies at its cap, another comes near it, tools are cut and fail."""
     engine = store(name)
     recordings = alerts.recordings(_SHORT, Options())
-    instant = [alert for alert in alerts.alerts(_SHORT, Options()) if _is_instant(alert)]
+    instant = [alert for alert in alerts.alerts(_SHORT, Options()) if _is_instant(alert, recordings)]
     found: dict[str, list[Any]] = {alert.name: [] for alert in instant}
     for alert in instant:
         found[alert.name] += engine.query(_inlined(alert.expr, recordings), END)
@@ -647,7 +651,8 @@ def _renamed(rules: Iterable[Alert | Recording], others: Iterable[Alert | Record
     for rule, other in zip(rules, others, strict=True):
         if isinstance(rule, Recording) and isinstance(other, Recording):
             found[rule.record] = other.record
-        found |= _renamed(rule.reads, other.reads)
+        if isinstance(rule, Alert) and isinstance(other, Alert):
+            found |= _renamed(rule.reads, other.reads)
     return found
 
 
