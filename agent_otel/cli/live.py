@@ -18,7 +18,7 @@ from agent_otel.cli.console import Failure, printable
 from agent_otel.cli.http_client import Server, Variables, checked, told
 from agent_otel.doctor import observed
 from agent_otel.doctor.observed import Observed
-from agent_otel.semconv.types import prometheus_label
+from agent_otel.semconv.types import GAUGE, prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,12 +36,17 @@ _STEP: Final = 1024
 #: A payload above this share of its cap, and a workflow with fewer turns left, are in danger.
 _NEAR: Final = 0.8
 _FEW_TURNS: Final = 3
+#: A payload above the last bucket.
+_OVER: Final = ">200%"
+#: What is the worse the less of it is left.
+_ROOM: Final = ("room", "turns")
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 _RUNTIME: Final = prometheus_label(semconv.RUNTIME)
 _WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
 _BY_WORKFLOW: Final = (_RUNTIME, _WORKFLOW, semconv.DIRECTION)
 _IDENTITY: Final = ("runtime", "workflow", "direction")
-#: Metrics of the view: each with the part of a histogram and the labels that a query groups by.
+#: Metrics of the view: each with the part of a histogram and the labels that a query groups by. Of gauges, a view shows
+#: the largest value, and no difference.
 _QUERIES: Final = (
     (semconv.ARGS_SIZE, "count", (_TOOL,)),
     (semconv.RESULT_SIZE, "sum", (_TOOL,)),
@@ -57,19 +62,16 @@ _QUERIES: Final = (
     (semconv.PAYLOAD_OVER_CAP, "", _BY_WORKFLOW),
     (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
     (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
-)
-#: Gauges, and the labels that a query groups by. A view shows their largest value and no difference.
-_GAUGES: Final = (
-    (semconv.RESULT_LARGEST, (_TOOL,)),
-    (semconv.PAYLOAD_LARGEST, _BY_WORKFLOW),
-    (semconv.PAYLOAD_CAP, (_RUNTIME, semconv.DIRECTION)),
+    (semconv.RESULT_LARGEST, "", (_TOOL,)),
+    (semconv.PAYLOAD_LARGEST, "", _BY_WORKFLOW),
+    (semconv.PAYLOAD_CAP, "", (_RUNTIME, semconv.DIRECTION)),
 )
 #: Labels that a sample with a name has, whatever has handed it on.
 _LABELS: Final = {
-    prometheus.exposed(metric, part): [label for label in labels if label in (_TOOL, promql.LE)]
+    promql.exposed(metric, part): [label for label in labels if label in (_TOOL, promql.LE)]
     for metric, part, labels in _QUERIES
 }
-_GAUGE_NAMES: Final = {gauge.exposed_name for gauge, _ in _GAUGES}
+_GAUGES: Final = {metric.exposed_name for metric, _, _ in _QUERIES if metric.kind == GAUGE}
 #: Counts of a row that are trouble, and the runbook for it: the worst first.
 _TROUBLES: Final = (
     ("incomplete_answers", "AgentAnswersIncomplete"),
@@ -98,69 +100,6 @@ def runbook(row: Row) -> str:
     return next((alert for name, alert in _TROUBLES if row.get(name)), "")
 
 
-class Column(NamedTuple):
-    """A column: its head, a row's text, the value that it sorts by (the largest first), and whether that is bad."""
-
-    head: str
-    text: Callable[[Row], str]
-    value: Callable[[Row], tuple[float, ...] | str]
-    is_bad: Callable[[Row], bool] = lambda _: False
-
-
-def _name(head: str, name: str, empty: str = "") -> Column:
-    return Column(head, lambda row: row[name] or empty, lambda row: row[name])
-
-
-def _count(head: str, name: str, *, is_bad: bool = False) -> Column:
-    return Column(head, lambda row: f"{row[name]:,}", lambda row: (-row[name],), lambda row: is_bad and row[name] > 0)
-
-
-def _bytes(head: str, name: str) -> Column:
-    return Column(head, lambda row: _size(row[name]), lambda row: (-row[name],))
-
-
-TOOL_COLUMNS: Final = (
-    _name("tool", "name"),
-    _count("calls", "calls"),
-    Column("/min", lambda row: f"{row['per_minute']:.0f}", lambda row: (-row["per_minute"],)),
-    _bytes("bytes", "result_bytes"),
-    Column(
-        "largest",
-        lambda row: "≤" * (not row["is_exact"]) + _size(row["largest"]),
-        lambda row: (-row["largest"],),
-    ),
-    _count("large", "large"),
-    _count("cut", "truncated", is_bad=True),
-    _count("repeats", "repeats"),
-    _count("partial", "incomplete_answers", is_bad=True),
-)
-WORKFLOW_COLUMNS: Final = (
-    _name("workflow", "workflow", "-"),
-    _name("runtime", "runtime"),
-    _name("payload", "direction"),
-    Column(
-        "full",
-        lambda row: ">200%" if math.isinf(row["fullest"]) else "≤" * (not row["is_exact"]) + f"{row['fullest']:.1%}",
-        lambda row: (-row["fullest"],),
-        lambda row: row["fullest"] > _NEAR,
-    ),
-    Column("room left", lambda row: _size(row["room"]), lambda row: (_left(row, "room"), -row["fullest"])),
-    Column(
-        "turns left",
-        lambda row: "-" if row["turns"] is None else f"{row['turns']:,}",
-        lambda row: (_left(row, "turns"),),
-        lambda row: _left(row, "turns") < _FEW_TURNS,
-    ),
-    _count("near", "near"),
-    _count("over", "over", is_bad=True),
-    _count("refused", "refused", is_bad=True),
-)
-
-
-def _left(row: Row, name: str) -> float:
-    return math.inf if row[name] is None else row[name]
-
-
 def _size(value: float | None) -> str:
     """Return a number of bytes in the largest unit below it; ``-`` for none, ``>16 MiB`` above the last bucket."""
     if not value:
@@ -169,6 +108,62 @@ def _size(value: float | None) -> str:
         return ">16 MiB"
     place = min(int(math.log(value, _STEP)), len(_UNITS) - 1)
     return f"{value / _STEP**place:.{0 if not place else 1}f} {_UNITS[place]}"
+
+
+def _shown(value: float | str | None) -> str:
+    return "-" if value is None else value if isinstance(value, str) else f"{value:,}"
+
+
+class Column(NamedTuple):
+    """A column: its head, the name of its values, a value's text, and whether a value is bad."""
+
+    head: str
+    name: str
+    shown: Callable[[Any], str] = _shown
+    is_bad: Callable[[Any], bool] = lambda _: False
+    #: The values are upper bounds, unless the row is exact.
+    is_bound: bool = False
+
+    def text(self, row: Row) -> str:
+        """Return the text of a row's cell."""
+        text = self.shown(row[self.name])
+        return "≤" * (self.is_bound and not row["is_exact"] and text != _OVER) + text
+
+    def order(self, row: Row) -> tuple[float, ...] | str:
+        """Return what rows are sorted by: names, else the largest first, but the least room."""
+        value = row[self.name]
+        if self.name in _ROOM:
+            return math.inf if value is None else value, -row["fullest"]
+        return value if isinstance(value, str) else (-value,)
+
+
+TOOL_COLUMNS: Final = (
+    Column("tool", "name"),
+    Column("calls", "calls"),
+    Column("/min", "per_minute", "{:.0f}".format),
+    Column("bytes", "result_bytes", _size),
+    Column("largest", "largest", _size, is_bound=True),
+    Column("large", "large"),
+    Column("cut", "truncated", is_bad=bool),
+    Column("repeats", "repeats"),
+    Column("partial", "incomplete_answers", is_bad=bool),
+)
+WORKFLOW_COLUMNS: Final = (
+    Column("workflow", "workflow", lambda name: name or "-"),
+    Column("runtime", "runtime"),
+    Column("payload", "direction"),
+    Column(
+        *("full", "fullest"),
+        lambda value: _OVER if math.isinf(value) else f"{value:.1%}",
+        lambda value: value > _NEAR,
+        is_bound=True,
+    ),
+    Column("room left", "room", _size),
+    Column("turns left", "turns", is_bad=lambda turns: turns is not None and turns < _FEW_TURNS),
+    Column("near", "near"),
+    Column("over", "over", is_bad=bool),
+    Column("refused", "refused", is_bad=bool),
+)
 
 
 def _tools(seen: Observed) -> list[Row]:
@@ -298,17 +293,11 @@ class Window:
         Raises:
             Failure: the server does not answer.
         """
-        found = {}
-        for metric, part, labels in _QUERIES:
-            for own, value in self._store.query(prometheus.gained(metric, part, labels, self._since)):
-                if math.isfinite(value):
-                    series = prometheus.exposed(metric, part), _labels({label: own.get(label, "") for label in labels})
-                    found[series] = value
-        for gauge, labels in _GAUGES:
-            name, by = gauge.exposed_name, ", ".join(labels)
-            for own, value in self._store.query(f"max by ({by}) (max_over_time({name}[{self._since}]))"):
-                found[name, _labels({label: own.get(label, "") for label in labels})] = value
-        return found
+        return {
+            (promql.exposed(metric, part), _labels(dict(zip(labels, own, strict=True)))): value
+            for metric, part, labels in _QUERIES
+            for own, value in self._store.values(prometheus.gained(metric, part, labels, self._since), labels).items()
+        }
 
 
 def _labels(labels: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -367,7 +356,7 @@ class Live:
         for series, value in self._last[url].items():
             name, labels = series
             # A smaller value means that the process restarted. Gauges have no start value.
-            before = 0.0 if name in _GAUGE_NAMES else base.get(series, 0.0)
+            before = 0.0 if name in _GAUGES else base.get(series, 0.0)
             seen.samples[name].append((dict(labels), value - before if value >= before else value))
 
     def _per_minute(self, calls: dict[str, int]) -> dict[str, float]:

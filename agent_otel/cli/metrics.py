@@ -69,9 +69,8 @@ def top(  # noqa: PLR0913 - one for each option
     if bool(endpoints) == bool(server):
         raise click.UsageError("give the address of an endpoint, such as localhost:9464, or --prometheus URL")
     sent = prometheus.sent(headers)
-    with closing(
-        Live([Window(Prometheus(server, sent), since)] if server else [Endpoint(url, sent) for url in endpoints])
-    ) as live:
+    sources = [Window(Prometheus(server, sent), since)] if server else [Endpoint(url, sent) for url in endpoints]
+    with closing(Live(sources)) as live:
         if is_json:
             _print(live.read(), is_json=True, has_rates=bool(server))
             return

@@ -5,6 +5,7 @@ VictoriaMetrics, vmalert and Mimir answer them, too: https://prometheus.io/docs/
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from agent_otel.alerts import promql
 from agent_otel.alerts.options import seconds
 from agent_otel.cli.console import Failure
 from agent_otel.cli.http_client import Server, Variables
+from agent_otel.semconv.types import GAUGE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -95,14 +97,12 @@ def seconds_since(text: str) -> float:
     return found
 
 
-def exposed(metric: Metric, part: str) -> str:
-    """Return the name of the samples of a metric, or of a part of a histogram."""
-    return f"{metric.exposed_name}_{part}" if part else metric.exposed_name
-
-
 def gained(metric: Metric, part: str, labels: Iterable[str], window: str, matchers: Iterable[str] = ()) -> str:
-    """Return an expression for the increase of a counter, or of a histogram's part, in a window, by these labels."""
-    return promql.total(labels, promql.gained(promql.selector(exposed(metric, part), matchers), window))
+    """Return an expression for the increase of a metric or a histogram's part in a window; of a gauge, the largest."""
+    series = promql.selector(promql.exposed(metric, part), matchers)
+    if metric.kind == GAUGE:
+        return f"max by ({', '.join(labels)}) (max_over_time({series}[{window}]))"
+    return promql.total(labels, promql.gained(series, window))
 
 
 class Prometheus:
@@ -139,12 +139,14 @@ class Prometheus:
         groups = found.get("groups") if isinstance(found, dict) else None
         return [rule for group in groups or [] for rule in group.get("rules") or []]
 
-    def query(self, expression: str, at: float | None = None) -> list[tuple[dict[str, str], float]]:
-        """Return labels and value of each series of an instant query, at a time (epoch seconds) or now."""
+    def values(self, expression: str, labels: Iterable[str], at: float | None = None) -> dict[tuple[str, ...], float]:
+        """Return an instant query's finite values by the values of labels, at a time (epoch seconds) or now."""
         parameters = {"query": expression} if at is None else {"query": expression, "time": f"{at:.3f}"}
         found = self._data("/query", parameters)
-        rows = found.get("result") if isinstance(found, dict) else None
-        return [(row["metric"], float(row["value"][1])) for row in rows or []]
+        rows = (found.get("result") if isinstance(found, dict) else None) or []
+        keys = [tuple(row["metric"].get(label, "") for label in labels) for row in rows]
+        values = zip(keys, (float(row["value"][1]) for row in rows), strict=True)
+        return {key: value for key, value in values if math.isfinite(value)}
 
     def names(self, path: str, selector: str, seconds: float) -> set[str]:
         """Return the names at a path, of the series of a selector with samples in the last ``seconds``."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import re
 import time
 from collections import defaultdict
@@ -15,7 +14,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import yaml
@@ -70,7 +69,8 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
         raise Failure(str(error)) from None
     with closing(Prometheus(url, prometheus.sent(headers))) as store:
         store.check()
-        found = _review(store, since, seconds, _time(until), (matchers,) if matchers else ())
+        window = _Period(store, since, _time(until), (matchers,) if matchers else ())
+        found = _review(window, seconds)
     if as_json:
         click.echo(json.dumps(found, indent=2))
     elif form == "text":
@@ -125,8 +125,7 @@ _TOTALS: Final = (
 )
 
 
-@dataclass(frozen=True)
-class _Period:
+class _Period(NamedTuple):
     """The values of a window that ends at a time (epoch seconds); those above 0, by the values of labels."""
 
     store: Prometheus
@@ -138,10 +137,6 @@ class _Period:
         """Return the increase of a counter or a part of a histogram."""
         return self._values(prometheus.gained(metric, part, labels, self.window, self.matchers), labels)
 
-    def total(self, metric: Metric, part: str) -> int:
-        """Return the sum of all series of a metric."""
-        return round(sum(self.sums(metric, part=part).values()))
-
     def counts(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, int]:
         """Return the sums as whole numbers."""
         return _rounded(self.sums(metric, *labels, part=part))
@@ -152,41 +147,43 @@ class _Period:
         return self._values(promql.quantile(at, buckets), labels)
 
     def _values(self, expression: str, labels: tuple[str, ...]) -> defaultdict[_Key, float]:
-        found: defaultdict[_Key, float] = defaultdict(float)
-        for own, value in self.store.query(expression, self.until):
-            if value > 0 and math.isfinite(value):
-                found[tuple(printable(own.get(label, "")) for label in labels)] = value
-        return found
+        values = self.store.values(expression, labels, self.until).items()
+        return defaultdict(float, {tuple(map(printable, key)): value for key, value in values if value > 0})
 
 
-def _review(store: Prometheus, since: str, seconds: float, until: float, matchers: tuple[str, ...]) -> dict[str, Any]:
-    """Return the findings of the period ``since`` (a duration such as ``1d``) until then, and of the one before."""
-    now, before = (_Period(store, since, end, matchers) for end in (until, until - seconds))
+def _review(now: _Period, seconds: float) -> dict[str, Any]:
+    """Return the findings of a period of so many seconds, and of the one before."""
+    before = now._replace(until=now.until - seconds)
     totals = [
-        {"what": words, "now": now.total(metric, part), "before": before.total(metric, part)}
+        {
+            "what": words,
+            **{name: round(period.sums(metric, part=part)[()]) for name, period in (("now", now), ("before", before))},
+        }
         for words, metric, part in _TOTALS
     ]
     calls = now.sums(semconv.ARGS_SIZE, _TOOL, part="count")
+    tool = {"tool": _TOOL}
+    reasons = {semconv.REASON: semconv.REASON}
+    missed = {name: name for name in (semconv.PART, semconv.CHANGE)}
     return {
-        "since": since,
+        "since": now.window,
         "seconds": seconds,
-        "until": until,
+        "until": now.until,
         "totals": totals,
         "grown": _grown(now, before),
-        "cut": _counted(now, calls, semconv.RESULTS_TRUNCATED, ("tool", "layer", "reason"), "results"),
-        "incomplete": _counted(now, None, semconv.ANSWERS_INCOMPLETE, ("tool", "reason"), "answers"),
-        "missed": _missed(now),
-        "repeating": _counted(now, calls, semconv.TOOL_REPEATS, ("tool",), "repeats"),
+        "cut": _counted(now, {**tool, "layer": "layer", **reasons}, calls, results=semconv.RESULTS_TRUNCATED),
+        "incomplete": _counted(now, {**tool, **reasons}, answers=semconv.ANSWERS_INCOMPLETE),
+        "missed": _priced(now, missed, semconv.MISSED_COST, semconv.MISSED_TOKENS),
+        "repeating": _counted(now, tool, calls, repeats=semconv.TOOL_REPEATS),
         "nearest": _nearest(now),
         "costs": _costs(now),
     }
 
 
-def _missed(now: _Period) -> list[_Row]:
-    """Return the tokens and US dollars that changed beginnings of requests cost, by the part and how it changed."""
-    names = (semconv.PART, semconv.CHANGE)
-    tokens, dollars = now.counts(semconv.MISSED_TOKENS, *names), now.sums(semconv.MISSED_COST, *names)
-    return _rows(tokens, names, ("dollars", "tokens"), dollars=dollars, tokens=tokens)
+def _priced(now: _Period, labels: Mapping[str, str], cost: Metric, count: Metric) -> list[_Row]:
+    """Return tokens of a counter and their US dollars, by labels under these names."""
+    dollars, tokens = now.sums(cost, *labels.values()), now.counts(count, *labels.values())
+    return _rows(tokens, tuple(labels), ("dollars", "tokens"), dollars=dollars, tokens=tokens)
 
 
 def _rounded(sums: Mapping[_Key, float]) -> defaultdict[_Key, int]:
@@ -205,16 +202,17 @@ def _rows(
 
 
 def _counted(
-    now: _Period, calls: Mapping[_Key, float] | None, metric: Metric, names: tuple[str, ...], figure: str
+    now: _Period, labels: Mapping[str, str], calls: Mapping[_Key, float] | None = None, **counter: Metric
 ) -> list[_Row]:
     """Return the events of a counter by tool, and their share of its calls, at most 1 and 0 where these are unknown."""
-    sums = now.sums(metric, _TOOL, *names[1:])
+    ((figure, metric),) = counter.items()
+    sums = now.sums(metric, *labels.values())
     columns: dict[str, Mapping[_Key, Any]] = {figure: _rounded(sums)}
     if calls is not None:
         columns["share"] = {
             key: min(1.0, value / calls[key[:1]]) if calls.get(key[:1]) else 0.0 for key, value in sums.items()
         }
-    return _rows([key for key, value in sums.items() if round(value)], names, (figure,), **columns)
+    return _rows([key for key, value in sums.items() if round(value)], tuple(labels), (figure,), **columns)
 
 
 def _grown(now: _Period, before: _Period) -> list[_Row]:
@@ -266,12 +264,13 @@ def _nearest(now: _Period) -> list[_Row]:
 
 def _costs(now: _Period) -> dict[str, list[_Row]]:
     """Return the costs: the costliest workflows, money by tool and by model, and the savings of remedies."""
+    remedy = {"remedy": semconv.STRATEGY}
     return {
         "workflows": _workflows(now),
         "tools": [row for row in _paid(now, _TOOL, now.counts(semconv.DEFINITION_TOKENS, _TOOL)) if row["name"]],
         "models": _paid(now, _MODEL, defaultdict(int)),
-        "saved": _saved(now, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS),
-        "savable": _saved(now, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS),
+        "saved": _priced(now, remedy, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS),
+        "savable": _priced(now, remedy, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS),
     }
 
 
@@ -308,12 +307,6 @@ def _paid(now: _Period, label: str, definitions: Mapping[_Key, int]) -> list[_Ro
     keys = {*tokens, *definitions}
     rows = _rows(keys, ("name",), (), dollars=dollars, tokens=tokens, definition_tokens=definitions)
     return sorted(rows, key=lambda row: (-row["dollars"], -row["tokens"] - row["definition_tokens"]))
-
-
-def _saved(now: _Period, cost: Metric, count: Metric) -> list[_Row]:
-    """Return tokens that requests lacked because of a remedy, or would have with one that is off."""
-    tokens = now.counts(count, semconv.STRATEGY)
-    return _rows(tokens, ("remedy",), ("dollars", "tokens"), dollars=now.sums(cost, semconv.STRATEGY), tokens=tokens)
 
 
 # --- as text in a terminal, as Markdown, and as a page of HTML that needs no other file ------------------------------

@@ -134,7 +134,7 @@ class Top(App[None]):
         columns, by = _COLUMNS[name], self._sorted[name]
         part = self.query_one("#filter", Input).value.lower()
         rows = [row for row in self._rows[name] if part in _name(row).lower()]
-        rows.sort(key=columns[by].value)
+        rows.sort(key=columns[by].order)
         cursor = table.cursor_row
         at = _key(self._shown[name][cursor]) if cursor < len(self._shown[name]) else ""
         self._shown[name] = list(rows)
@@ -143,7 +143,9 @@ class Top(App[None]):
         table.add_columns(*map(Text, heads))
         room = _name_room(table, heads[1:], [[column.text(row) for row in rows] for column in columns[1:]])
         for row in rows:
-            first, *rest = (Text(column.text(row), style=_DANGER if column.is_bad(row) else "") for column in columns)
+            first, *rest = (
+                Text(column.text(row), style=_DANGER if column.is_bad(row[column.name]) else "") for column in columns
+            )
             table.add_row(Text(shortened(first.plain, room), style=first.style), *rest)
         places = [number for number, row in enumerate(rows) if _key(row) == at]
         if places:
