@@ -76,7 +76,7 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | Un
         return visit
     with errors.reported("tool_call.enter"):
         if not reader.events and result_remedies() is not None:
-            setting_checks.cannot_act_on_items(settings.current(), setting_checks.ON_ITEMS, visit.record.name)
+            setting_checks.without_effect("items", settings.current(), tool=visit.record.name)
         return as_stream(visit)
     return Unrecorded(reader, visit.record.call, None)
 
@@ -108,7 +108,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
     if request is not None and reader.rewrite is None and not reader.outermost:
         remedy_hooks.cannot_rewrite(reader.request.__module__)
     if request is not None and request.continued:
-        setting_checks.cannot_rewrite_earlier(settings.current())
+        setting_checks.without_effect("conversations", settings.current())
     if request is None:
         return None
     package = type(invocation.instance).__module__.partition(".")[0]
@@ -148,7 +148,7 @@ def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if measures():
         if request.continued:
-            setting_checks.cannot_rewrite_earlier(settings.current())
+            setting_checks.without_effect("conversations", settings.current())
         model_request.announced(plain_request(request))
 
 

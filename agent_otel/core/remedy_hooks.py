@@ -80,11 +80,11 @@ def cannot_rewrite(
     """
     chosen = settings.current()
     if chosen.summarize_above_tokens and not has_summaries:
-        setting_checks.cannot_summarize(adapter)
+        setting_checks.without_effect("summaries", adapter=adapter)
     if chosen.views and not has_views:
-        setting_checks.cannot_act(chosen, setting_checks.ON_REQUESTS, adapter)
+        setting_checks.without_effect("views", chosen, adapter=adapter)
     if chosen.limits and not ends_runs:
-        setting_checks.cannot_finish(chosen, adapter)
+        setting_checks.without_effect("last request", chosen, adapter=adapter)
 
 
 def shown(tool: str, whole_bytes: int) -> None:
@@ -94,9 +94,9 @@ def shown(tool: str, whole_bytes: int) -> None:
     """
     if outermost.get() is None and tool != semconv.GET_TOOL_RESULT and not added_messages.get():
         chosen = settings.current()
-        setting_checks.cannot_act_around(chosen, tool)
+        setting_checks.without_effect("handlers", chosen, tool=tool)
         if type(chosen.result_ceiling_bytes) is int and 0 < chosen.result_ceiling_bytes < whole_bytes:
-            setting_checks.cannot_withhold(tool)
+            setting_checks.without_effect("ceiling", tool=tool)
 
 
 @functools.lru_cache(maxsize=1)

@@ -500,7 +500,7 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Unrecorded
 def _passed_over(reader: ToolReader) -> None:
     """Warn once that remedies do not act on a call in the code of a durable workflow."""
     if not reader.is_relayed and result_remedies() is not None:
-        setting_checks.cannot_act_in_workflows(settings.current(), reader.call.__module__)
+        setting_checks.without_effect("workflows", settings.current(), adapter=reader.call.__module__)
 
 
 def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
@@ -512,7 +512,7 @@ def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
         call = call._replace(call_id=None)
     is_fixed = reader.replace is None and (reader.awaits is None or reader.awaits.replace is None)
     if is_fixed and result_remedies() is not None:
-        setting_checks.cannot_act(settings.current(), setting_checks.ON_RESULTS, reader.call.__module__)
+        setting_checks.without_effect("results", settings.current(), adapter=reader.call.__module__)
     out = setup.resolved
     if out is None or out.labels is not None:
         out = setup.telemetry()

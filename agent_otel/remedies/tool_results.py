@@ -220,7 +220,7 @@ class Remedies:
             raise ToolDeniedError(written)
         put = reader.replace(None, Replacement(written, answer, is_error=True), invocation)
         if put is NOT_HERE:
-            setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
+            setting_checks.without_effect("results", self._chosen, adapter=reader.call.__module__)
             return LEFT_ALONE
         if put is not LEFT_ALONE:
             call.skip(reached)
@@ -306,7 +306,7 @@ class Remedies:
         is_error = found.replacement.is_error or record.error_type is not None  # a failure stays a failure
         put = reader.replace(value, found.replacement._replace(is_error=is_error), invocation)
         if put is NOT_HERE:
-            setting_checks.cannot_act(self._chosen, setting_checks.ON_RESULTS, reader.call.__module__)
+            setting_checks.without_effect("results", self._chosen, adapter=reader.call.__module__)
             return value
         if put is LEFT_ALONE:
             errors.warn_once(

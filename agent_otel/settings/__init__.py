@@ -49,14 +49,14 @@ _CLAIMS = ("AGENT_OTEL_CLAIM_CHECK",)
 _SUMMARIES = ("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",)
 
 
-@dataclass(frozen=True, init=False, repr=False, eq=False, slots=True)
+@dataclass(frozen=True, init=False, eq=False)
 class Settings:
     """All settings, read from the environment at first use. Sizes are bytes.
 
     The variable of a field is ``AGENT_OTEL_`` and its name, unless the row names another one.
 
-    The methods that all settings need are written here: `dataclass` compiles them anew for sixty fields, for 1.5 ms of
-    every import of a framework.
+    `dataclass` would compile the methods that are written here anew for sixty fields, for 1.5 ms of every import of a
+    framework.
     """
 
     spans: str = choice("auto", "own", "enrich", "off")(
@@ -349,27 +349,18 @@ class Settings:
 
     def __init__(self, **named: Any) -> None:
         """Take values by name. A field without a value has its default."""
-        values = {item.name: item.default for item in fields(self)}
-        if named.keys() - values.keys():
+        defaults = {item.name: item.default for item in fields(self)}
+        if named.keys() - defaults.keys():
             raise TypeError(f"{type(self).__name__} takes no such values")
-        for name, value in (values | named).items():
-            object.__setattr__(self, name, value)
+        vars(self).update(defaults | named)
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields."""
-        return isinstance(other, Settings) and self._values() == other._values()
+        return isinstance(other, Settings) and vars(self) == vars(other)
 
     def __hash__(self) -> int:
         """Return the hash of all fields."""
-        return hash(self._values())
-
-    def __repr__(self) -> str:
-        """Return the class and its fields, without secrets."""
-        shown = (f"{item.name}={getattr(self, item.name)!r}" for item in fields(self) if item.repr)
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def _values(self) -> tuple[object, ...]:
-        return tuple(getattr(self, item.name) for item in fields(self))
+        return hash(tuple(vars(self).values()))
 
     @property
     def rewrites(self) -> bool:

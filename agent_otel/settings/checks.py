@@ -84,105 +84,57 @@ def runtimes(configured: Collection[str]) -> None:
         )
 
 
-def _without_effect(key: str, variables: str, text: str, level: int = logging.WARNING) -> None:
-    """Warn once that settings have no effect on a part of the program, unless none of them is set."""
+_THROUGH: Final = "without effect on calls through {adapter}, in this version of it or of agent_otel;"
+_DECORATE: Final = "Decorate its function with agent_otel.tool, or call it within agent_otel.tool_call."
+#: Part of a program -> fields of the remedies that have no effect on it, or the variable of one that is in use.
+_REMEDIES: Final = {
+    "results": ON_RESULTS,
+    "views": ON_REQUESTS,
+    "workflows": (*ON_RESULTS, *QUEUE, "tool_policy"),
+    "conversations": ON_REQUESTS,
+    "texts": "AGENT_OTEL_TRIM_RESULTS",
+    "no old results": "AGENT_OTEL_TRIM_RESULTS",
+    "summaries": "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",
+    "last request": OF_RUNS,
+    "handlers": ON_HANDLERS,
+    "ceiling": "AGENT_OTEL_RESULT_CEILING_BYTES",
+    "items": ON_ITEMS,
+}
+_EFFECTS: Final = {
+    "results": f"{_THROUGH} they go on whole and unlimited.",
+    "views": f"{_THROUGH} they go on whole and unlimited.",
+    "workflows": "without effect on tool calls through {adapter} in the code of a durable workflow, which runs again "
+    "at each replay; they run, and their results go on whole.",
+    "conversations": "without effect on what the provider keeps of earlier requests (previous_response_id, a "
+    "conversation, a thread, cached content, a container), which is not sent again.",
+    "texts": "without effect on results that an agent writes into the texts of its messages (Observation: ...), such "
+    "as those of smolagents; they go on whole.",
+    "no old results": "nothing to do in a request after {turns}: the results of the last {keep} stay whole, and where "
+    "the provider caches the messages, those before them become lines {step} turns at a time.",
+    "summaries": f"{_THROUGH.replace('calls', 'requests')} they go on as they are.",
+    "last request": "calls above the limit are not run, but requests through {adapter} cannot be rewritten and keep "
+    "their tools; the run ends when the model or the framework ends it.",
+    "handlers": f"without effect on calls of {{tool}}, which only the requests to the model show. {_DECORATE}",
+    "ceiling": "without effect on results of {tool}, which only requests of a layer show that cannot be rewritten. "
+    f"{_DECORATE}",
+    "items": "without effect on {tool}, which is a generator; its items go on whole and unlimited.",
+}
+
+
+def without_effect(
+    part: str, chosen: DataclassInstance | None = None, *, adapter: str = "", tool: str = "", **words: object
+) -> None:
+    """Warn once that settings in use have no effect on a part of the program: on a tool, or behind an adapter's module.
+
+    For parts with a variable, its setting is in use.
+    """
+    remedies = _REMEDIES[part]
+    variables = in_use(chosen, remedies) if chosen is not None and isinstance(remedies, tuple) else remedies
     if variables:
-        errors.warn_once(key, f"{variables}: {text}", level=level)
-
-
-def _framework(adapter: str) -> str:
-    return adapter.rpartition(".")[2]
-
-
-def cannot_act(chosen: DataclassInstance, remedies: tuple[str, ...], adapter: str) -> None:
-    """Warn once that remedies do not act on a framework in use; ``adapter`` is the module of its adapter."""
-    text = f"without effect on calls through {_framework(adapter)}, in this version of it or of agent_otel"
-    _without_effect(f"remedies in {adapter}", in_use(chosen, remedies), f"{text}; they go on whole and unlimited.")
-
-
-def cannot_act_in_workflows(chosen: DataclassInstance, adapter: str) -> None:
-    """Warn once that remedies do not act on the tool calls that a durable workflow makes in its own code."""
-    _without_effect(
-        f"remedies in workflows of {adapter}",
-        in_use(chosen, (*ON_RESULTS, *QUEUE, "tool_policy")),
-        f"without effect on tool calls through {_framework(adapter)} in the code of a durable workflow, which runs "
-        "again at each replay; they run, and their results go on whole.",
-        logging.ERROR if in_use(chosen, ("tool_policy",)) else logging.WARNING,
-    )
-
-
-def cannot_rewrite_earlier(chosen: DataclassInstance) -> None:
-    """Warn once that a provider keeps the earlier turns of a request, where no view is made of them."""
-    _without_effect(
-        "views of conversations at the provider",
-        in_use(chosen, ON_REQUESTS),
-        "without effect on what the provider keeps of earlier requests (previous_response_id, a conversation, a "
-        "thread, cached content, a container), which is not sent again.",
-    )
-
-
-def cannot_trim_texts() -> None:
-    """Warn once that results which an agent writes into texts are not trimmed."""
-    _without_effect(
-        "trimming of texts",
-        "AGENT_OTEL_TRIM_RESULTS",
-        "without effect on results that an agent writes into the texts of its messages (Observation: ...), such as "
-        "those of smolagents; they go on whole.",
-    )
-
-
-def has_nothing_to_trim(turns: int, keep_turns: int, step_turns: int) -> None:
-    """Say once that a request has no old results."""
-    _without_effect(
-        "nothing to trim",
-        "AGENT_OTEL_TRIM_RESULTS",
-        f"nothing to do in a request after {turns} turn{'s' * (turns != 1)}: the results of the last {keep_turns} stay "
-        f"whole, and where the provider caches the messages, those before them become lines {step_turns} turns at a "
-        "time.",
-        logging.INFO,
-    )
-
-
-def cannot_summarize(adapter: str) -> None:
-    """Warn once that long requests of a framework in use are not summarised."""
-    text = f"without effect on requests through {_framework(adapter)}, in this version of it or of agent_otel"
-    _without_effect(f"summaries in {adapter}", "AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS", f"{text}; they go on as they are.")
-
-
-def cannot_finish(chosen: DataclassInstance, adapter: str) -> None:
-    """Warn once that requests of a framework in use keep their tools when a limit is reached."""
-    _without_effect(
-        f"last request in {adapter}",
-        in_use(chosen, OF_RUNS),
-        f"calls above the limit are not run, but requests through {_framework(adapter)} cannot be rewritten and keep "
-        "their tools; the run ends when the model or the framework ends it.",
-    )
-
-
-def cannot_act_around(chosen: DataclassInstance, tool: str) -> None:
-    """Warn once that remedies do not act on the calls of a loop of the program's own; ``tool`` is one of its tools."""
-    _without_effect(
-        "remedies around handlers",
-        in_use(chosen, ON_HANDLERS),
-        f"without effect on calls of {tool}, which only the requests to the model show. Decorate its function with "
-        "agent_otel.tool, or call it within agent_otel.tool_call.",
-    )
-
-
-def cannot_withhold(tool: str) -> None:
-    """Warn once that a result above the ceiling went whole in a request that no remedy can change."""
-    _without_effect(
-        f"ceiling in requests {tool}",
-        "AGENT_OTEL_RESULT_CEILING_BYTES",
-        f"without effect on results of {tool}, which only requests of a layer show that cannot be rewritten. Decorate "
-        "its function with agent_otel.tool, or call it within agent_otel.tool_call.",
-    )
-
-
-def cannot_act_on_items(chosen: DataclassInstance, remedies: tuple[str, ...], tool: str) -> None:
-    """Warn once for a tool that is a generator: its items have gone on before their sum is known."""
-    text = f"without effect on {tool}, which is a generator; its items go on whole and unlimited."
-    _without_effect(f"remedies on items of {tool}", in_use(chosen, remedies), text)
+        is_open = part == "workflows" and "AGENT_OTEL_TOOL_POLICY" in variables
+        level = logging.ERROR if is_open else logging.INFO if part == "no old results" else logging.WARNING
+        text = _EFFECTS[part].format(adapter=adapter.rpartition(".")[2], tool=tool, **words)
+        errors.warn_once(f"{part} without effect {adapter}{tool}", f"{variables}: {text}", level=level)
 
 
 def in_use(chosen: DataclassInstance, remedies: tuple[str, ...]) -> str:

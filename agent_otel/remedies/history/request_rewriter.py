@@ -104,11 +104,14 @@ class Requests:
             if self._views is None or kept:
                 return messages
             if self._trims and own and is_observed(own[-1]):
-                setting_checks.cannot_trim_texts()
+                setting_checks.without_effect("texts")
             cached = cached and (request is None or may_be_cached(request.model))
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             if self._trims and made.turns and semconv.TRIM not in made.removed_bytes:
-                setting_checks.has_nothing_to_trim(made.turns, self._views.keep_turns, self._views.step_turns)
+                views, turns = self._views, f"{made.turns} turn{'s' * (made.turns != 1)}"
+                setting_checks.without_effect(
+                    "no old results", turns=turns, keep=views.keep_turns, step=views.step_turns
+                )
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)
             return [*made.messages, *added] if made.removed_bytes else messages
