@@ -24,8 +24,8 @@ from agent_otel.core.request_parts import outcome
 from agent_otel.core.threads import open_calls
 from agent_otel.core.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
+from agent_otel.measure.arguments_hash import arguments as arguments_of
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
-from agent_otel.measure.arguments_hash import arguments_bytes
 from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import prints
@@ -197,7 +197,7 @@ class ToolInvocation(Dispatch):
         if within is not None or self.execution is not None:
             self._begin(arguments)
         else:
-            self.args_bytes = arguments_bytes(arguments)
+            self.args_bytes = arguments_of(arguments).bytes
         if within is not None:
             self.start_ns = time.time_ns()
         self.started = time.perf_counter()

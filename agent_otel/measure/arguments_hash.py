@@ -13,7 +13,7 @@ from agent_otel._internal.errors import attempt, ours
 from agent_otel._internal.failures import class_name
 from agent_otel.measure.json_pieces import pieces
 from agent_otel.measure.plain_size import values_of
-from agent_otel.measure.size import Size, few_bytes, json_size, text_bytes
+from agent_otel.measure.size import Size, json_size, text_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -29,7 +29,6 @@ _LEVELS: Final = 64
 _SIMPLE_NODES: Final = 512  # values of arguments that take the short way
 _SIMPLE_CHARACTERS: Final = 1024 * 1024
 _FEW: Final = 8  # arguments that are looked at without a list of containers
-_FEW_CHARACTERS: Final = 4096
 _PLAIN_INT: Final = 10**300  # below, an int is written in decimal digits whatever limit is set
 _DIGEST_BYTES: Final = 6
 _MAX_KEY: Final = blake2b.MAX_KEY_SIZE
@@ -56,29 +55,13 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
         if cls is str:
             return _text_arguments(value, key)
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
-            data = "".join(_encode(value, 0)).encode("utf-8", "surrogatepass")
+            data = _json(value)
             state = _keyed(key).copy()
             state.update(data)
             return Arguments(state.hexdigest(), len(data))
         return Arguments(_hash(_canonical(value, found := json_size(value, NODE_BUDGET)), key), found.bytes)
     except ours(Exception):
         return Arguments(_hash(class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)
-
-
-def arguments_bytes(value: Any) -> int:
-    """Return the size of a call's arguments as ``arguments`` does, for callers that do not need the digest."""
-    try:
-        cls = type(value)
-        if cls is str:
-            return text_bytes(value)
-        if cls is dict and (of_few := few_bytes(value)):
-            return of_few
-        if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
-            text = "".join(_encode(value, 0))
-            return len(text) if text.isascii() else text_bytes(text)
-        return json_size(value, NODE_BUDGET).bytes
-    except ours(Exception):
-        return 0
 
 
 def _text_arguments(text: str, key: bytes) -> Arguments:
@@ -140,17 +123,8 @@ def _hash(data: bytes, key: bytes) -> str:
 
 def _is_simple(root: Any) -> bool:
     """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
-    if type(root) is dict and len(root) <= _FEW:
-        for key, value in root.items():  # most calls have a few short texts, which need no list of containers
-            if (
-                type(key) is not str
-                or type(value) is not str
-                or len(value) > _FEW_CHARACTERS
-                or len(key) > _FEW_CHARACTERS
-            ):
-                break
-        else:
-            return True
+    if type(root) is dict and len(root) <= _FEW and all(type(each) is str for each in chain(root, root.values())):
+        return sum(map(len, chain(root, root.values()))) <= _SIMPLE_CHARACTERS
     found = values_of([root], _SIMPLE_NODES, _LEVELS)
     if isinstance(found, int) or found.labels:
         return False

@@ -18,7 +18,7 @@ from uuid import UUID
 
 import pytest
 
-from agent_otel.measure.arguments_hash import Arguments, arguments, arguments_bytes
+from agent_otel.measure.arguments_hash import Arguments, arguments
 from tests.rows import each_row
 from tests.unit.measure.names import readable
 
@@ -88,7 +88,6 @@ def test_the_digest_is_the_one_of_every_release() -> None:
 )
 def test_bytes(value: Any, expected_bytes: int) -> None:
     assert expected_bytes == arguments(value).bytes
-    assert expected_bytes == arguments_bytes(value)
 
 
 def test_json_text_has_the_digest_of_what_it_means() -> None:

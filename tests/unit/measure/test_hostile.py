@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.measure.arguments_hash import arguments, arguments_bytes
+from agent_otel.measure.arguments_hash import arguments
 from agent_otel.measure.size import Size, json_size, size
 from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FUNCTIONS: list[Callable[[Any], Any]] = [
-    *(size, json_size, arguments, arguments_bytes, find_cut),
+    *(size, json_size, arguments, find_cut),
     *(is_page, asks_for_a_page),
 ]
 each_function = each_row("function", FUNCTIONS, ids=lambda function: function.__name__, around=hostile.untouched)
