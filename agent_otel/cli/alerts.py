@@ -49,9 +49,8 @@ _USERS: Final = 3
 # --- options for writing rules: on the command line, in a file, or both --------------------------------------------
 
 _Command = TypeVar("_Command", bound="Callable[..., Any]")
-_OPTIONS: Final = tuple(item.name for item in fields(Options))
 #: Names that a file of ``--config`` may hold.
-_KEYS: Final = ("thresholds", *_OPTIONS)
+_KEYS: Final = ("thresholds", *(item.name for item in fields(Options)))
 _PARAMETERS: Final = (
     click.option("--set", "set_", multiple=True, metavar="NAME=VALUE", help="A threshold or window; "
                  "`agent-otel alerts thresholds` has them all. May be given again."),
@@ -106,16 +105,14 @@ def _rendering_options(command: _Command) -> _Command:
 
 def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
     said = _read(config) if config else {}
-    thresholds = {**_mapping(said, "thresholds"), **prometheus.pairs(given["set_"], "--set")}
-    chosen = {name: _read_option(said, name) for name in _OPTIONS if name in said}
-    chosen |= {name: given[name] for name in ("runbook_url", "dashboard_url", "selector", "by") if given[name]}
+    thresholds = {**said.pop("thresholds", {}), **prometheus.pairs(given["set_"], "--set")}
+    said |= {name: given[name] for name in ("runbook_url", "dashboard_url", "selector", "by") if given[name]}
     for name, option in (("labels", "--label"), ("severities", "--severity")):
-        if given[name]:
-            chosen[name] = {**chosen.get(name, {}), **prometheus.pairs(given[name], option)}
+        said[name] = {**said.get(name, {}), **prometheus.pairs(given[name], option)}
     if given["no_keep_firing"]:
-        chosen["keep_firing_for"] = False
+        said["keep_firing_for"] = False
     try:
-        rendering = Rendering(Thresholds.parse(thresholds), Options(**chosen))
+        rendering = Rendering(Thresholds.parse(thresholds), Options(**said))
         alerting.alerts(rendering.thresholds, rendering.options)
     except ValueError as error:
         raise Failure(str(error)) from None
@@ -123,6 +120,7 @@ def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
 
 
 def _read(config: Path) -> dict[str, Any]:
+    """Return what a file of options says, in the types of the options."""
     try:
         said = yaml.safe_load(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -134,26 +132,20 @@ def _read(config: Path) -> dict[str, Any]:
     unknown = sorted(str(key) for key in said if key not in _KEYS)
     if unknown:
         raise Failure(f"{config}: {', '.join(unknown)} is none of {', '.join(_KEYS)}")
-    return said
+    return {name: _typed(name, value) for name, value in said.items()}
 
 
-def _read_option(said: Mapping[str, Any], name: str) -> Any:
-    """Return the value of one of the fields of Options, in its type."""
-    value = said[name]
-    if name in {"labels", "severities", "metadata_labels"}:
-        return {str(key): str(text) for key, text in _mapping(said, name).items()}
+def _typed(name: str, value: Any) -> Any:
+    """Return the value of an option in its type."""
+    if name in {"thresholds", "labels", "severities", "metadata_labels"}:
+        if not isinstance(value or {}, dict):
+            raise Failure(f"{name}: {value!r} is no name: value")
+        return value or {} if name == "thresholds" else {str(key): str(text) for key, text in (value or {}).items()}
     if name == "by":
         return tuple(map(str, value)) if isinstance(value, list) else (str(value),)
     kind, expected = (bool, "neither true nor false") if name == "keep_firing_for" else (str, "no text")
     if not isinstance(value, kind):
         raise Failure(f"{name}: {value!r} is {expected}")
-    return value
-
-
-def _mapping(said: Mapping[str, Any], name: str) -> dict[str, Any]:
-    value = said.get(name) or {}
-    if not isinstance(value, dict):
-        raise Failure(f"{name}: {value!r} is no name: value")
     return value
 
 
@@ -252,30 +244,26 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         console.as_json({"ok": not problems, "server": server, "version": version, "url": store.url, **found})
     else:
         console.say(f"{server} {version}".rstrip() + f" at {store.url}\n")
-        _show_rules(rules)
-        _show_firing(firing)
+        _show(rules, firing)
         for problem in problems:
             console.say(f"Problem: {problem}", style="bold red")
     if problems:
         raise click.exceptions.Exit(1)
 
 
-def _show_rules(rules: list[_Found]) -> None:
-    """Show the rules that are not loaded as they were exported."""
+def _show(rules: list[_Found], firing: list[_Found]) -> None:
+    """Show the rules that are not loaded as they were exported, and the alerts."""
     wrong = [(rule["state"], rule["name"], rule["detail"]) for rule in rules if rule["state"] != OK]
     if len(wrong) < len(rules):
         console.say(f"{len(rules) - len(wrong)} of {len(rules)} rules are loaded as exported.")
     if 0 < len(wrong) < len(rules):
         console.table(("state", "rule", ""), wrong)
     console.say("")
-
-
-def _show_firing(alerts: list[_Found]) -> None:
-    if not alerts:
+    if not firing:
         console.say("No alert of agent_otel is pending or firing.")
         return
-    labels = [", ".join(f"{key}={value}" for key, value in alert["labels"].items()) for alert in alerts]
-    rows = [(alert["state"], alert["name"], own, alert["since"]) for alert, own in zip(alerts, labels, strict=True)]
+    labels = [", ".join(f"{key}={value}" for key, value in alert["labels"].items()) for alert in firing]
+    rows = [(alert["state"], alert["name"], own, alert["since"]) for alert, own in zip(firing, labels, strict=True)]
     console.table(("alert", "name", "labels", "since"), rows)
 
 
@@ -308,17 +296,18 @@ _MAY_BE_EMPTY: Final = frozenset({
 })  # fmt: skip
 
 
-def _found(name: str, state: str, detail: str = "") -> _Found:
-    return {"name": name, "state": state, "detail": detail}
-
-
 def _rules_found(ruler: Prometheus, shipped: Sequence[_Rule], loaded: Sequence[_Rule]) -> list[_Found]:
     """Return the states of the shipped rules, which are as in a rule file, in the ruler."""
-    wanted = Counter(map(_identity, shipped))
-    named: dict[tuple[str, bool], list[_Rule]] = {identity: [] for identity in wanted}
+    names = [(rule.get("alert") or rule["record"], "alert" in rule) for rule in shipped]
+    wanted = Counter(names)
+    named: dict[tuple[str, bool], list[_Rule]] = {name: [] for name in names}
     for rule in loaded:
         named.get((str(rule.get("name")), rule.get("type") == "alerting"), []).append(rule)
-    return [_rule_found(ruler, rule, named[_identity(rule)], times=wanted[_identity(rule)]) for rule in shipped]
+    states = (_state(ruler, rule, named[name], wanted[name]) for name, rule in zip(names, shipped, strict=True))
+    return [
+        {"name": name, "state": state, "detail": detail}
+        for (name, _), (state, detail) in zip(names, states, strict=True)
+    ]
 
 
 def _problems_of_rules(rules: list[_Found], server: str) -> list[str]:
@@ -350,24 +339,19 @@ def _firing(shipped: Sequence[_Rule], loaded: Sequence[_Rule]) -> list[_Found]:
     ]
 
 
-def _identity(rule: _Rule) -> tuple[str, bool]:
-    """Return the name of a shipped rule, and whether it is an alert."""
-    return rule.get("alert") or rule["record"], "alert" in rule
-
-
-def _rule_found(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], *, times: int) -> _Found:
-    name, _ = _identity(rule)
+def _state(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], times: int) -> tuple[str, str]:
+    """Return the state of a rule with details; ``named`` are those of its name in the ruler."""
     if not named:
-        return _found(name, MISSING)
+        return MISSING, ""
     failing = [str(one.get("lastError") or "") for one in named if one.get("health") == "err"]
     if failing:
-        return _found(name, FAILING, failing[0][:300])
+        return FAILING, failing[0][:300]
     apart = [_differences(ruler, rule, one) for one in named]
     if all(apart):
-        return _found(name, CHANGED, min(apart, key=len))
-    more = f"loaded {len(named)} times" if len(named) > times else ""
-    waits = "not evaluated yet" if any(one.get("health") == "unknown" for one in named) else ""
-    return _found(name, OK, ", ".join(text for text in (more, waits) if text))
+        return CHANGED, min(apart, key=len)
+    more = [f"loaded {len(named)} times"] if len(named) > times else []
+    waits = ["not evaluated yet"] if any(one.get("health") == "unknown" for one in named) else []
+    return OK, ", ".join(more + waits)
 
 
 def _differences(ruler: Prometheus, rule: _Rule, loaded: _Rule) -> str:
@@ -422,16 +406,15 @@ def _metrics_found(store: Prometheus, seconds: float) -> tuple[list[_Found], lis
 
 def _metric_found(store: Prometheus, metric: Metric, names: set[str], seconds: float) -> _Found:
     group, needs = _GROUPS.get(metric.name.split(".")[1], _ITSELF)
-    exposed, state, detail = metric.exposed_name, PRESENT, ""
+    exposed, state, detail = metric.exposed_name, MISSING, f"needs {needs}"
     # A native histogram is stored under the metric's name, without ``_count`` and other parts.
-    there = [name for name in (f"{exposed}_count", exposed) if name in names]
-    if there:
-        labels = store.names(LABEL_NAMES, f'{{__name__="{there[0]}"}}', seconds)
+    there = next((name for name in (f"{exposed}_count", exposed) if name in names), None)
+    if there is not None:
+        labels = store.names(LABEL_NAMES, f'{{__name__="{there}"}}', seconds)
         always = {prometheus_label(label) for label in metric.labels if label not in _MAY_BE_EMPTY}
+        state, detail = PRESENT, ""
         if lacks := sorted(always - labels):
             state, detail = WRONG_LABELS, f"no {', '.join(lacks)}"
         elif metric.kind == HISTOGRAM and f"{exposed}_bucket" not in names:
             state, detail = NO_BUCKETS, "no classic buckets"
-    else:
-        state, detail = MISSING, f"needs {needs}"
     return {"name": exposed, "state": state, "group": group, "detail": detail}
