@@ -22,7 +22,6 @@ from rich.markup import escape
 from rich.table import Table
 
 from agent_otel.testing.servers.openai import OpenAIServer
-from examples.demo import page
 from examples.demo.model import decide, question
 from examples.local_servers.otlp import TraceReceiver
 
@@ -95,7 +94,9 @@ def main() -> int:
     cut, cap = limits(commits)
     runs = show(Path(repository), commits, cut, cap, console)
     if given.html:
-        given.html.write_text(page.page(runs, cap, console), encoding="utf-8")
+        from examples.demo.page import page  # noqa: PLC0415 - only the page needs Plotly
+
+        given.html.write_text(page(runs, cap, console), encoding="utf-8")
         console.print(f"\n{given.html} is written.", soft_wrap=True)
     if given.picture:
         svg = console.export_svg(title="scripts/demo", clear=False)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _SHA = re.compile(r"commit ([0-9a-f]{7,40})")
 #: The head of a file in a diff, which the tool that reads on shows behind a line number.
 _FILE = re.compile(r"^(?:\d+: ?)?diff --git (.+)$", re.MULTILINE)
-_REFERENCE = re.compile(r'get_tool_result\(ref="([^"]+)"\)')
+_REFERENCE = re.compile(r'get_tool_result\(ref="([^"]+)"')
 READ_ON = "get_tool_result"
 
 
