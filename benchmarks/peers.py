@@ -50,8 +50,8 @@ minimum of many short samples, and the median of seven processes.
 - `openllmetry-without-content` and `genai` record no sizes and no content: their figures are the price of a span.
 - `openllmetry`, `openinference` and `langsmith` run with their defaults, with content. LangSmith works in another
   thread. Only the calling thread counts here.
-- A structured result is read up to 2,000 nodes ({rows} µs at 1 MB). In an agent, LangChain has already made a text of
-  it, and the text is measured.
+- A structured result of 1 MB in rows takes {rows} µs; what is not in rows is read up to 2,000 nodes. In an agent,
+  LangChain has already made a text of it, and the text is measured.
 - A request is measured part by part. Parts of an earlier request are recognised and not measured again. The figures
   are from the second request.
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from array import array
 from gc import get_referents
-from itertools import chain
+from itertools import chain, compress, repeat
 from json.encoder import encode_basestring as _quote
 from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -102,6 +102,8 @@ _CHARACTERS_A_VALUE: Final = 256
 
 #: Fewest values and rows for whole columns to be faster than single values.
 _MANY, _ROWS = 192, 64
+#: Values of a column that cost as much as a single one.
+_COLUMN: Final = 64
 
 # All encoders write floats from 1e-4 up to 1e16 alike. The bounds are for the squares of the floats.
 _LEAST, _MOST = 1.000001e-8, 0.999999e32
@@ -120,9 +122,12 @@ class _Values(NamedTuple):
 
 
 def plain_size(root: Any, budget: int) -> int:
-    """Return the length as compact JSON of a plain structure of at most ``budget`` values; -1 for any other value."""
+    """Return the length as compact JSON of a plain structure of at most ``budget`` values; -1 for any other value.
+
+    Of rows, whose values are measured in whole columns, there may be 64 times as many.
+    """
     try:
-        values = values_of([root], budget)
+        values = values_of([root], _COLUMN * budget, single=_COLUMN - 1)
         if type(values) is not _Values or values.labels:
             return -1
         ints = values.ints
@@ -162,7 +167,7 @@ def _size(values: _Values) -> int:
     kinds = list(map(type, containers))
     dicts = containers
     if kinds.count(dict) < len(containers):
-        dicts = [one for one in containers if type(one) is dict]
+        dicts = list(compress(containers, map(is_, kinds, repeat(dict))))
     keys = list(chain.from_iterable(dicts))
     # Two brackets for a container, a comma for each value but the first of one, colons.
     total = sum(lengths) + lengths.count(0) + len(containers) + len(keys)
@@ -173,18 +178,21 @@ def _size(values: _Values) -> int:
     return total + floats_bytes(floats) + (texts_bytes(texts + keys) if texts or keys else 0)
 
 
-def values_of(  # noqa: C901 - one loop: a call a value would double its cost
-    level: list[Any], budget: int, levels: int = sys.maxsize
+def values_of(  # noqa: C901, PLR0912 - one loop: a call a value would double its cost
+    level: list[Any], budget: int, levels: int = sys.maxsize, single: int = 0
 ) -> _Values | int:
     """Return the values of a level and of all levels below it by class, else the number of values that were read.
 
     The number is negative if there are more than ``levels`` levels or if a value is not plain data. It is positive if
-    there are more than ``budget`` values.
+    there are more than ``budget`` values. A value outside whole columns counts ``single`` times more.
     """
     found = _, texts, ints, floats, constants, labels = _Values([], [], [], [], [], [])
     values, left, around = level, budget - len(level), list[Any]()
     while True:
         level, values = _columns(around, values, found) if len(values) >= _MANY else ([], values)
+        left -= single * len(values)
+        if left < 0:
+            return budget - left
         for value in values:
             cls = type(value)
             if cls is str:

@@ -348,7 +348,7 @@ def test_a_subclass_of_a_c_type_is_not_measured_by_its_empty_dictionary() -> Non
 
 
 def test_beyond_the_budget_it_is_a_lower_bound() -> None:
-    rows = [{"id": number, "name": f"name {number}"} for number in range(10_000)]
+    rows = [{"id": number, "name": f"name {number}"} for number in range(100_000)]
     found = size(rows)
     assert found.exact is False
     assert compact(rows[:600]) <= found.bytes <= compact(rows)
