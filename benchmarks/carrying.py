@@ -57,7 +57,7 @@ def _sent() -> SentRequest:
         state, _ = ledger.began("carrying", name, call_id, call_id)
         ledger.produced(state, name, len(f"{turn} ") + 8_000, call_id)
     requests = (ModelRequest(chat(_request(turn)), execution="carrying", model=_MODEL) for turn in range(_TURNS + 1))
-    return [delivery.take(telemetry(), request)[0] for request in requests][-1]
+    return [delivery.take(telemetry(), request) for request in requests][-1]
 
 
 def _measured(sent: SentRequest) -> float:

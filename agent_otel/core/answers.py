@@ -25,12 +25,11 @@ from agent_otel.telemetry import spans
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Sequence
 
-    from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
+    from agent_otel.core.execution_state import SeenCall, Totals
     from agent_otel.core.request_parts import Sized
-    from agent_otel.core.types import ModelRequest
-    from agent_otel.telemetry.setup import Telemetry
+    from agent_otel.core.request_prefix import Read
 
 
 _MOST_EVENTS = 16
@@ -41,22 +40,14 @@ class PendingAnswer:
 
     __slots__ = ("_calls", "_execution", "_fragments", "_must_call", "_out", "_span", "_totals")
 
-    def __init__(
-        self,
-        out: Telemetry,
-        execution: ExecutionState | None,
-        totals: Totals | None,
-        fragments: list[tuple[SeenCall, str | None, Fragment]],
-        *,
-        must_call: bool,
-    ) -> None:
-        self._out = out
-        self._execution = execution
+    def __init__(self, it: Read, totals: Totals | None, fragments: list[tuple[SeenCall, str | None, Fragment]]) -> None:
+        self._out = it.out
+        self._execution = it.execution
         self._fragments = fragments
         self._span = trace.get_current_span()
         self._totals = totals
         #: True when even an answer is a tool call; the calls of the execution by then.
-        self._must_call = must_call
+        self._must_call = it.request.must_call
         self._calls = -1
 
     def responded(self, *, asks: bool) -> None:
@@ -125,39 +116,30 @@ def follow_up(calls: Collection[SeenCall]) -> None:
             fragment.is_open = not follows and fragment.reason != semconv.OFFLOADED
 
 
-def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    request: ModelRequest,
-    execution: ExecutionState | None,
-    calls: Mapping[int, SeenCall],
-    sized: Sequence[Sized],
-    new: Collection[SeenCall],
-    alone: Sequence[SeenCall],
-) -> PendingAnswer | None:
+def pending(it: Read, alone: Sequence[SeenCall]) -> PendingAnswer | None:  # noqa: C901 - the readings of one request
     """Return what an answer to this request would be built on; None where that is whole or unknown.
 
-    ``new`` are the calls whose results no earlier request held, ``alone`` those whose results this one
-    should hold, or has in the text of another part.
+    ``alone`` are the calls whose results it should hold, or has in the text of another part.
     """
     run = execution_context.current_run()
-    totals = execution if run is None else run.totals
+    totals = it.execution if run is None else run.totals
     if totals is not None:
         totals.unsettled = None
-    if request.continued:  # the provider has the earlier messages
+    if it.request.continued:  # the provider has the earlier messages
         return None
     is_inside = running() is not None
-    found = []
-    for at, call in calls.items():
+    found: list[tuple[SeenCall, str | None, Fragment]] = []
+    for at, call in it.calls.items():
         fragment = call.fragment
         if fragment is None or not fragment.is_open:
             continue
-        if call in new:
+        if call in it.new:
             fragment.is_inside = is_inside
-        call_id = sized[at].part.call_id
-        alike = [one for one in sized if one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS]
+        call_id = it.sized[at].part.call_id
+        alike = [one for one in it.sized if one.part.call_id == call_id and one.part.part == semconv.TOOL_RESULTS]
         if fragment.is_inside == is_inside and (call_id is None or len(alike) == 1):
             found.append((call, call_id, fragment))
-    if found and not _is_answerable(sized, has_new=bool(new)):
+    if found and not _is_answerable(it.sized, has_new=bool(it.new)):
         found = []
     for call in alone:
         if call.delivered < 0:  # the first reason stays
@@ -165,7 +147,7 @@ def pending(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
         fragment = call.fragment
         if fragment is not None and fragment.is_open:
             found.append((call, None, fragment))
-    return PendingAnswer(out, execution, totals, found, must_call=request.must_call) if found else None
+    return PendingAnswer(it, totals, found) if found else None
 
 
 def _is_answerable(sized: Sequence[Sized], *, has_new: bool) -> bool:

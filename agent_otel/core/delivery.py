@@ -17,7 +17,6 @@ from agent_otel.core import (
     execution_context,
     fragments,
     model_calls,
-    model_tokens,
     request_history,
     request_prefix,
     tool_definitions,
@@ -31,11 +30,11 @@ from agent_otel.core.request_parts import (
     OF_CALLS,
     Shares,
     Sized,
-    Texts,
     beginning,
     characters,
     fingerprint,
     first_text,
+    plain_print,
     texts,
 )
 from agent_otel.core.request_prefix import Messages
@@ -66,76 +65,59 @@ _SAMPLE = 128
 _LONG = 24
 
 
-def take(  # noqa: C901 - steps in a row
-    out: Telemetry, request: ModelRequest
-) -> tuple[SentRequest, answers.PendingAnswer | None]:
-    """Record a request: the sizes of its parts, truncation of its tool results, and its history.
-
-    Return the request for its response, and what an answer to it would be built on, where that is incomplete.
-    """
-    parts, first, execution_id, execution, calls, _, begun, prefix, _ = read = _read(out, request)
-    shown = model_calls.find(out, execution_id, parts, calls, first)
+def take(out: Telemetry, request: ModelRequest) -> SentRequest:
+    """Record a request: the sizes of its parts, truncation of its tool results, and its history; return it."""
+    it = _read(out, request)
+    execution, shown, sizes = it.execution, model_calls.find(it), dict.fromkeys(semconv.REQUEST_PARTS, 0)
     if execution is not None:
         execution.out = out
-    new = [call for call in calls.values() if call.delivered < 0]
-    known, sizes = calls, dict.fromkeys(semconv.REQUEST_PARTS, 0)
-    if begun is not None and prefix is not None:
-        known = prefix.calls
-        known.update(calls)
-        sizes.update(begun.shares.by_part)
+    it.new = [call for call in it.calls.values() if call.delivered < 0]
+    if it.conversation is not None and it.prefix is not None:
+        it.prefix.calls.update(it.calls)
+        it.calls = it.prefix.calls
+        sizes.update(it.conversation.shares.by_part())
     if executions.has_fragments:
-        answers.follow_up(known.values())
-    measured = [_sized(out, execution, part, calls.get(at)) for at, part in enumerate(parts[first:], first)]
-    for one in measured:
+        answers.follow_up(it.calls.values())
+    it.measured = [_sized(it, part, it.calls.get(at)) for at, part in enumerate(it.read, it.first)]
+    for one in it.measured:
         sizes[one.part.part] += one.bytes
-    sized = measured if begun is None else request_prefix.sized_parts(parts, begun.parts, measured)
-    if sizes[semconv.TOOLS]:
-        tool_definitions.take(out, request, sized)
+    it.total = sum(sizes.values())
+    if sizes[semconv.TOOLS] and it.prefix is None:
+        it.tools = tool_definitions.take(out, request, it.measured)
     out.metrics.add(semconv.REQUEST_SIZE, sizes)
     for call in shown:
-        model_calls.record(out, request, call, execution_id)
-    total, conversation, before = sum(sizes.values()), None, NO_SHARES
+        model_calls.record(out, request, call, it.execution_id)
+    before = NO_SHARES
     undelivered: Sequence[SeenCall] = ()
     quoted: Sequence[SeenCall] = ()
     if execution is not None:
-        quoted = _quoted(out, execution, measured)
-        undelivered, conversation, before = request_history.compare(
-            out, request, read, execution, sized, measured, total, known, new
-        )
-        if conversation is not None:
-            request_prefix.keep(read, execution, conversation, measured)
+        quoted = _quoted(out, execution, it.measured)
+        undelivered, before = request_history.compare(it, execution)
+        request_prefix.keep(it, execution)
         fragments.pass_by(out, execution)
-    shares, again = add_shares(before, sized, known, new)
-    if conversation is not None:
-        conversation.shares = shares
+    new = it.measured if before.parts == it.first else it.sized[before.parts :]
+    shares, again = add_shares(before, new, it.calls, it.new)
+    if it.conversation is not None:
+        it.conversation.shares = shares
     out.metrics.add(semconv.RESULT_RESENT, again)
-    sent = SentRequest(request, total, shares, execution, conversation)
-    sent.parts = parts
-    sent.known = _known_of(request, execution_id, execution)
-    sent.removed = model_tokens.of_request(shares.removed)
-    if sizes[semconv.TOOLS]:
-        sent.tools = tool_definitions.tool_sets.of(out, sized)
-    sent.show(out)
+    sent = SentRequest(it, shares, _known_of(it))
     out.metrics.model(request.model)
-    if not (executions.has_fragments or undelivered):
-        return sent, None
-    return sent, answers.pending(
-        out, request, execution, known, sized, new, [*undelivered, *(quoted if sizes[semconv.TOOLS] else ())]
-    )
+    if executions.has_fragments or undelivered:
+        sent.pending = answers.pending(it, [*undelivered, *(quoted if sizes[semconv.TOOLS] else ())])
+    return sent
 
 
-def _known_of(
-    request: ModelRequest, execution_id: str | None, execution: ExecutionState | None
-) -> dict[str, Any] | None:
+def _known_of(it: request_prefix.Read) -> dict[str, Any] | None:
     """Return the thread, turn and agent for the calls of a response."""
-    if execution is None or execution_id is None:
+    execution = it.execution
+    if execution is None:
         return None
     around, run = running(), execution_context.current_run()
     known: dict[str, Any] = {
-        "place": execution_id,
-        "run": None if run is None or run.key != execution_id else run,
+        "place": it.execution_id,
+        "run": None if run is None or run.key != it.execution_id else run,
         "turn": execution.turn if around is None else around.turn_inside,
-        "agent": execution_context.agent_of(request.agent),
+        "agent": execution_context.agent_of(it.request.agent),
     }
     if around is not None:
         known["around"] = weakref.ref(around)
@@ -149,20 +131,18 @@ def add_shares(
 ) -> tuple[Shares, dict[str, int]]:
     """Return the shares of a request, and the bytes by tool of the results in it that a request has held before.
 
-    ``before`` are the shares of the parts that it begins with. ``calls`` are the calls whose results it holds, by the
-    results' indexes, ``new`` those that no request held before.
+    ``before`` are the shares of the parts that it begins with, ``sized`` its parts behind them. ``calls`` are the calls
+    whose results it holds, by the results' indexes, ``new`` those that no request held before.
     """
-    found, by_part = dict(before.bytes), dict(before.by_part)
-    largest_part, largest_tool = before.largest_part, before.largest_tool
+    found, removed = dict(before.bytes), dict(before.removed)
     places = {key: place for place, key in enumerate(found)}
     again: dict[str, int] = {}
     if before.parts:
         again = {tool: size for (part, tool), size in found.items() if part == semconv.TOOL_RESULTS and tool}
-    first = set(map(id, new))
+    digests, duplicate_bytes, first = set[int](), before.duplicate_bytes, set(new)
     names: dict[str | None, str] = {}  # of calls that another execution has recorded, by id
-    sizes, keys, removed = [], [], dict(before.removed)
-    for at in range(before.parts, len(sized)):
-        (part, _, call_id, name, *_), size, _ = sized[at]
+    sizes, keys = [], []
+    for at, ((part, value, call_id, name, *_), part_bytes, _) in enumerate(sized, before.parts):
         tool = ""
         if part in OF_CALLS:
             call = calls.get(at)
@@ -170,44 +150,29 @@ def add_shares(
             tool = "" if tool in semconv.OWN_TOOLS else tool
             if call_id is not None:
                 names[call_id] = tool
-            if part == semconv.TOOL_RESULTS and tool and (call is None or not call.tool or id(call) not in first):
-                again[tool] = again.get(tool, 0) + size
+            if part == semconv.TOOL_RESULTS and tool and (call is None or not call.tool or call not in first):
+                again[tool] = again.get(tool, 0) + part_bytes
             if call is not None and call.fragment is not None and call.fragment.removed is not None:
                 remedy, less = call.fragment.removed
                 removed[remedy] = removed.get(remedy, 0) + less
         key = part, tool
-        found[key] = found.get(key, 0) + size
-        by_part[part] = by_part.get(part, 0) + size
-        if part != largest_part and (largest_part is None or by_part[part] > by_part[largest_part]):
-            largest_part = part
-        if part == semconv.TOOL_RESULTS and tool and size and tool != largest_tool:
-            largest_tool = tool if largest_tool is None or found[key] > found[part, largest_tool] else largest_tool
+        found[key] = found.get(key, 0) + part_bytes
         place = places.setdefault(key, len(places))
         if part not in HEADS:
-            sizes.append(size)
+            sizes.append(part_bytes)
             keys.append(place)
+        if part_bytes >= _LARGE and (said := first_text(value)):
+            middle = len(said) // 2
+            # The call that it belongs to makes no difference.
+            digest = hash((part_bytes, said[:_SAMPLE], said[middle : middle + _SAMPLE], said[-_SAMPLE:]))
+            if digest in digests or digest in before.texts:
+                duplicate_bytes += part_bytes
+            digests.add(digest)
     order = before.order.then(sizes, keys) if sizes else before.order
-    new_parts = sized[before.parts :]
-    savable = before.savable.then(new_parts, settings.current())
-    texts_in = _repeated(before.texts, new_parts)
-    largest = by_part, largest_part, largest_tool
-    return Shares(len(sized), found, order, removed, texts_in, savable, *largest), again
-
-
-def _repeated(before: Texts, new: Sequence[Sized]) -> Texts:
-    """Return the large texts of a request, with those that it holds twice."""
-    large = [(one.bytes, value) for one in new if one.bytes >= _LARGE and (value := first_text(one.part.value))]
-    if not large:
-        return before
-    digests, duplicate_bytes = set(before.digests), before.duplicate_bytes
-    for part_bytes, value in large:
-        middle = len(value) // 2
-        # The call that it belongs to makes no difference.
-        digest = hash((part_bytes, value[:_SAMPLE], value[middle : middle + _SAMPLE], value[-_SAMPLE:]))
-        if digest in digests:
-            duplicate_bytes += part_bytes
-        digests.add(digest)
-    return Texts(frozenset(digests), duplicate_bytes)
+    savable = before.savable.then(sized, settings.current())
+    return Shares(
+        before.parts + len(sized), found, order, removed, savable, before.texts | digests, duplicate_bytes
+    ), again
 
 
 def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
@@ -215,18 +180,19 @@ def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
     messages = request.parts if type(request.parts) is Messages and not request.continued else None
     if messages is None or len(messages.items) < _LONG:
         messages = None
-    continued = None if messages is None else request_prefix.find(request, messages)
-    if continued is not None and continued.execution_id is not None:
-        new, execution = continued.parts[continued.first :], executions.touched(continued.execution_id)
-        threads.take_new(continued.execution_id, new)
-        calls = {continued.first + at: call for at, call in _known(out, execution, new).items()}
-        return continued._replace(execution=execution, calls=calls)
-    read = list(request.parts)
-    execution_id = execution_of(request, read)
-    thread = threads.take(read, execution_id)
+    it = None if messages is None else request_prefix.find(out, request, messages)
+    if it is not None and it.execution_id is not None:
+        it.execution = executions.touched(it.execution_id)
+        threads.take_new(it.execution_id, it.read)
+        it.calls = {it.first + at: call for at, call in _known(out, it.execution, it.read).items()}
+        return it
+    parts = list(request.parts)
+    execution_id = execution_of(request, parts)
+    thread = threads.take(parts, execution_id)
     execution_id = execution_id if thread is None else thread.id
     state = executions.touched(execution_id) if execution_id is not None else None
-    return request_prefix.Read(read, 0, execution_id, state, _known(out, state, read), messages)
+    calls = _known(out, state, parts)
+    return request_prefix.Read(out, request, parts, 0, execution_id, state, messages, calls=calls)
 
 
 def run_elsewhere(
@@ -276,18 +242,18 @@ def rename(call_id: str, sent_id: str) -> None:
 def execution_of(request: ModelRequest, parts: Sequence[RequestPart]) -> str | None:
     """Return the execution of a request: the one that its results belong to, or that the context has."""
     answered = [part.call_id for part in parts if part.call_id and part.part == semconv.TOOL_RESULTS]
-    return request_prefix.execution_of(request, request_prefix.newest_ids(reversed(parts)) or (), answered)
+    return request_prefix.execution_of(request, request_prefix.newest_ids(reversed(parts)), answered)
 
 
-def _sized(out: Telemetry, execution: ExecutionState | None, part: RequestPart, noted: SeenCall | None) -> Sized:
+def _sized(it: request_prefix.Read, part: RequestPart, noted: SeenCall | None) -> Sized:
     value = part.value
     if noted is None:
         part_bytes = len(value) if type(value) is str and value.isascii() else size(value).bytes
-        of_tools = request_prefix.plain_print(value) if part.part == semconv.TOOLS else None
+        of_tools = plain_print(value) if part.part == semconv.TOOLS else None
         return Sized(part, part_bytes, fingerprint(part, part_bytes) if of_tools is None else of_tools)
     length = len(value) if type(value) is str else characters(value)
     if length < 0 or length != noted.length:
-        _compare(out, execution, noted, part, length)
+        _compare(it.out, it.execution, noted, part, length)
     return Sized(part, noted.delivered, hash((part.part, part.call_id or part.name, noted.delivered)))
 
 
@@ -361,10 +327,9 @@ def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, 
         kept = delivered  # the framework writes its own text for the failure
     if noted.tool in semconv.OWN_TOOLS:
         return
-    out.metrics.record(semconv.RESULT_DELIVERED, delivered, noted.tool)
     why = compare(kept, Size(delivered, exact), value)
-    if why is not None and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes)):
-        _tell(out, noted, delivered, why, span)
+    is_cut = why is not None and (part.wrapped is None or has_shrunk(kept, size(part.wrapped).bytes))
+    _tell(out, noted, why if is_cut else None, span)
 
 
 def _delivered(noted: SeenCall) -> SpanContext | None:
@@ -377,13 +342,16 @@ def _delivered(noted: SeenCall) -> SpanContext | None:
     return span
 
 
-def _tell(out: Telemetry, noted: SeenCall, delivered: int, why: str, span: SpanContext | None) -> None:
-    """Count a truncation on the way to the model, and show it at the tool's span, which may have ended."""
+def _tell(out: Telemetry, noted: SeenCall, why: str | None, span: SpanContext | None) -> None:
+    """Count a delivery, and a truncation on the way to the model; show it at the tool's span, which may have ended."""
+    out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
+    if why is None:
+        return
     out.metrics.truncations(noted.tool, semconv.LAYER_MODEL_REQUEST, why).record(1)
     whole_bytes = noted.produced if noted.produced >= 0 else noted.failed
-    executions.partly_shown(noted, Fragment(why, delivered, whole_bytes, span))
+    executions.partly_shown(noted, Fragment(why, noted.delivered, whole_bytes, span))
     if span is not None:
-        parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, delivered)
+        parent, later = trace.NonRecordingSpan(span), (semconv.RESULT_DELIVERED_BYTES, noted.delivered)
         whole = semconv.FAILURE_BYTES if noted.produced < 0 else semconv.RESULT_BYTES
         show_cut(out, parent, noted.tool, whole_bytes, later, semconv.LAYER_MODEL_REQUEST, why, whole)
 
@@ -432,6 +400,4 @@ def _take_quote(out: Telemetry, noted: SeenCall, prints: Prints, in_texts: Seque
     if has_lost or says_so:
         noted.delivered = min(left_bytes, kept) if has_lost else left_bytes
     noted.most_delivered = noted.delivered
-    out.metrics.record(semconv.RESULT_DELIVERED, noted.delivered, noted.tool)
-    if has_lost or says_so:
-        _tell(out, noted, noted.delivered, reason(cut), span)
+    _tell(out, noted, reason(cut) if has_lost or says_so else None, span)

@@ -178,7 +178,7 @@ _RESULT = KINDS[semconv.TOOL_RESULTS]
 class Conversation:
     """The model requests of one transcript: the parts of the last request.
 
-    ``offered`` is the fingerprint of the tools, ``definitions`` are their names and prints in order. ``task`` is the
+    ``offered`` is the fingerprint of the tools, and ``tools`` are their definitions. ``task`` is the
     fingerprint of the message that the agent works on, 0 when that was dropped.
     ``has_restarted`` is true when several histories share this transcript, such as those of parallel branches.
     ``read_parts`` is the number of parts whose texts the execution has in ``read``. ``input_tokens`` are those that the
@@ -191,7 +191,7 @@ class Conversation:
     #: Prints of the user's last message.
     said: Prints | None = None
     offered: int = 0
-    definitions: tuple[tuple[str, int | None], ...] = ()
+    tools: Any = None
     task: int = 0
     read_parts: int = 0
     input_tokens: int = 0

@@ -14,6 +14,7 @@ import functools
 import json
 import time
 from copy import copy
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from opentelemetry import trace
@@ -31,9 +32,7 @@ from agent_otel.core.request_parts import (
     OF_THE_MODEL,
     beginning,
     characters,
-    fingerprint,
     first_text,
-    of_kind,
     outcome,
     sketch,
     texts,
@@ -55,6 +54,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.request_prefix import Read
     from agent_otel.core.types import Remedied, Serialised
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar
@@ -78,7 +78,8 @@ class Replaced(NamedTuple):
     by: Remedied
 
 
-class ModelCall(NamedTuple):
+@dataclass(slots=True)
+class ModelCall:
     """A call that a model request shows first: the tool's name, the parts of the call and of its result."""
 
     name: str
@@ -86,13 +87,12 @@ class ModelCall(NamedTuple):
     result: RequestPart
     digest: Arguments
     size: Size
-    reason: str | None
-    repeated: str | None
-    followup: str | None
     seen: SeenCall
-    invites: tuple[int, ...] | None
-    follows: str | None
-    replaced: Replaced | None
+    reason: str | None = None
+    replaced: Replaced | None = None
+    repeated: str | None = None
+    followup: str | None = None
+    invites: tuple[int, ...] | None = None
 
 
 def replace(value: object, arguments: object, whole: Size, by: Remedied) -> None:
@@ -110,15 +110,14 @@ def shorten(arguments: object, left: object) -> None:
     tool_names.keep(_shortened, digest_arguments(left, key).digest, digest_arguments(arguments, key), _MOST_ENDS)
 
 
-def find(
-    out: Telemetry, execution_id: str | None, parts: Sequence[RequestPart], known: dict[int, SeenCall], first: int = 0
-) -> list[ModelCall]:
-    """Return the calls that this request shows first; add them to ``known``, the calls by their results' indexes.
+def find(it: Read) -> list[ModelCall]:  # noqa: C901 - the readings of one request
+    """Return the calls that this request shows first; add them to the calls whose results it has.
 
-    The results are those from the index ``first`` on: none before it is new. A result of a call that no adapter saw,
-    and that is not shown first, counts as unmatched once.
+    No result before its first new part is new. A result of a call that no adapter saw, and that is not shown first,
+    counts as unmatched once.
     """
     found: list[ModelCall] = []
+    parts, first, known, execution_id = it.read, it.first, it.calls, it.execution_id
     carrier = execution_context.runtime.get()
     begin = -1
     if carrier is not None and not carrier.has_requested:
@@ -126,33 +125,33 @@ def find(
         step = execution_context.current_step()
         # LangGraph's steps run in one process, so theirs are no matter.
         begin = len(parts) if step is not None and step.runtime != _LANGGRAPH else -1
-    state = None if execution_id is None else executions.known(execution_id)
+    state = it.execution
     begins = state is None or not state.streams  # another process has begun the conversation
-    end = hash((len(parts), sketch(parts[-1]))) if parts else 0
-    for at, part in enumerate(parts[first:] if first else parts, first):
+    for at, part in enumerate(parts):
         if part.part != semconv.TOOL_RESULTS or (part.call_id is None and part.name is None):
             continue
-        seen = known.get(at)
+        seen = known.get(first + at)
         if seen is not None and not seen.shown and seen.produced >= 0:
             continue  # an adapter's
-        begin = _unanswered(parts) if begin < 0 else begin
+        begin = _unanswered(parts, first) if begin < 0 else begin
         place = asked_at(parts, at) if at >= begin else None
         name = None if place is None else parts[place].name or part.name
         # An adapter records the call, or the model made it up.
-        is_elsewhere = name is not None and (tool_names.is_called(name) or _is_made_up(name, parts))
-        shown = None if place is None or is_elsewhere else shown_first(out, execution_id, part, parts[place], at, seen)
+        is_elsewhere = name is not None and (tool_names.is_called(name) or _is_made_up(name, it))
+        shown = None
+        if place is not None and not is_elsewhere:
+            shown = shown_first(it.out, execution_id, part, parts[place], first + at, seen)
         if shown is not None:
             found.append(shown)
-            known[at] = shown.seen
+            known[first + at] = shown.seen
         elif seen is None and part.call_id is not None and state is not None and name not in semconv.OWN_TOOLS:
             if open_calls.of_result(state, part.call_id) is not None:
                 continue  # one of several calls with this id
-            known[at] = _adopted(state, part, part.call_id)
-            if not begins and known[at].produced < 0:
-                out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
-    _ends[end] = None
-    if len(_ends) > _MOST_ENDS:
-        _ends.pop(next(iter(_ends), 0), None)
+            known[first + at] = adopted = _adopted(state, part, part.call_id)
+            if not begins and adopted.produced < 0:
+                it.out.metrics.record(semconv.RESULTS_UNMATCHED, 1)
+    if parts:
+        tool_names.keep(_ends, hash((first + len(parts), sketch(parts[-1]))), most=_MOST_ENDS)
     return found
 
 
@@ -183,7 +182,7 @@ def record(
     if call.repeated:
         out.metrics.record(semconv.TOOL_REPEATS, 1, name, call.repeated, exemplar=exemplar)
     if call.followup is not None:
-        out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or name, call.followup)
+        out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.seen.follows or name, call.followup)
     if call.invites is not None and execution_id is not None:
         fragments.invite(executions.touched(execution_id), call.name, call.call.value, call.invites, call.seen.fragment)
 
@@ -216,7 +215,7 @@ def step_ended(  # noqa: PLR0913, PLR0917 - all that is known of a step
     cut = find_cut(value, measured.bytes)
     asks, answers = (RequestPart(kind, None, seen.id) for kind in (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS))
     reason = None if cut is None else cut.reason
-    call = ModelCall(name, asks, answers, digest, measured, reason, None, None, seen, None, None, None)
+    call = ModelCall(name, asks, answers, digest, measured, seen, reason)
     executions.step_ended(state, seen)
     if asked is None:
         seen.counted_later = functools.partial(_count_step, out, execution_id, call)
@@ -239,12 +238,12 @@ def _count_step(out: Telemetry, execution_id: str, call: ModelCall) -> None:
     reason = call.reason
     if reason is not None and reason != semconv.SUSPECTED:
         executions.partly_shown(call.seen, Fragment(reason, call.size.bytes))
-    call = call._replace(repeated=semconv.ARGUMENTS if is_repeated else None)
+    call.repeated = semconv.ARGUMENTS if is_repeated else None
     record(out, ModelRequest(()), call, execution_id, semconv.SEEN_AT_STEP)
 
 
-def _unanswered(parts: Sequence[RequestPart]) -> int:
-    """Return the index from which on results are delivered for the first time.
+def _unanswered(parts: Sequence[RequestPart], first: int) -> int:
+    """Return the index from which on results are delivered for the first time, in the parts of a request from a place.
 
     It is behind the last part of the model, where a beginning of its answer that the program gives is none; or behind
     the end of an earlier request, when nothing but calls and results have followed since.
@@ -253,10 +252,11 @@ def _unanswered(parts: Sequence[RequestPart]) -> int:
     while end and parts[end - 1].part == semconv.ASSISTANT:
         end -= 1
     last = next((at for at in range(end - 1, -1, -1) if parts[at].part in OF_THE_MODEL), -1)
-    for at in range(last, 0, -1):
+    for at in range(last, -1, -1):
         if parts[at].part not in OF_CALLS:
             break
-        if parts[at].part == semconv.TOOL_CALL_ARGUMENTS and hash((at, sketch(parts[at - 1]))) in _ends:
+        is_end = hash((first + at, sketch(parts[at - 1]))) in _ends if at else first > 0
+        if parts[at].part == semconv.TOOL_CALL_ARGUMENTS and is_end:
             return at
     return last + 1
 
@@ -287,7 +287,8 @@ def shown_first(  # noqa: PLR0913, PLR0917 - a result and its call
         return None
     replaced = _replaced.get(hash(first_text(part.value))) if _replaced else None
     measured = size(part.value) if replaced is None else replaced.size
-    repeated, followup, follows = None, None, None
+    repeated: str | None = None
+    followup, follows = None, None
     if execution_id is not None:
         run = execution_context.current_run()
         totals = None if run is None else run.totals
@@ -295,9 +296,10 @@ def shown_first(  # noqa: PLR0913, PLR0917 - a result and its call
         if asked is not None and asked.stage is Stage.ASKED:
             asked.stage = Stage.GATED
         execution, is_repeated = executions.began(execution_id, name, digest.digest, call_id, totals, asked)
-        repeats = (totals or execution).again
-        outcome_of_it = outcome(part.value, measured, call.value)
-        repeated = semconv.ARGUMENTS if is_repeated else repeats(name, outcome_of_it, execution.turn)
+        repeated = semconv.ARGUMENTS
+        if not is_repeated:
+            outcome_of_it = outcome(part.value, measured, call.value)
+            repeated = (totals or execution).again(name, outcome_of_it, execution.turn)
         if execution.followed:
             followup, follows = fragments.follow_up(execution, name, call.value, repeated=is_repeated)
         seen = executions.produced(execution, name, measured.bytes, call_id, totals, call=asked)
@@ -306,31 +308,36 @@ def shown_first(  # noqa: PLR0913, PLR0917 - a result and its call
         open_calls.add(seen)
     seen = seen or new_call(name)
     seen.produced, seen.shown, seen.follows = measured.bytes, print_of_it, follows
-    reason: str | None
-    invites: tuple[int, ...] | None
-    if replaced is not None:
-        seen.handed, reason, invites = replaced.by.bytes, replaced.reason, replaced.invites or ()
+    shown = ModelCall(name, call, part, digest, measured, seen, None, replaced, repeated, followup)
+    if replaced is None:
+        _find_cut(shown)
     else:
-        cut = find_cut(part.value, measured.bytes)
-        left = further(part.value, call.value)
-        is_full = cut is None and round_counts.note(name, part.value, call.value, left, digest.digest)
-        reason = cut.reason if cut is not None else semconv.SUSPECTED if is_full else None
-        kept = reason if reason not in {None, semconv.SUSPECTED} else semconv.PAGE if left else None
-        if kept is not None:
-            executions.partly_shown(seen, Fragment(kept, measured.bytes))
-        invites = None if kept is None else fragments.cursors_of(part.value) if left else ()
-    return ModelCall(name, call, part, digest, measured, reason, repeated, followup, seen, invites, follows, replaced)
+        seen.handed, shown.reason, shown.invites = replaced.by.bytes, replaced.reason, replaced.invites or ()
+    return shown
 
 
-def _is_made_up(name: str, parts: Sequence[RequestPart]) -> bool:
+def _find_cut(shown: ModelCall) -> None:
+    """Find out why the result of a call is a part only."""
+    value, arguments = shown.result.value, shown.call.value
+    cut, left = find_cut(value, shown.size.bytes), further(value, arguments)
+    if cut is not None:
+        shown.reason = cut.reason
+    elif round_counts.note(shown.name, value, arguments, left, shown.digest.digest):
+        shown.reason = semconv.SUSPECTED
+    kept = shown.reason if shown.reason not in {None, semconv.SUSPECTED} else semconv.PAGE if left else None
+    if kept is not None:
+        executions.partly_shown(shown.seen, Fragment(kept, shown.size.bytes))
+        shown.invites = fragments.cursors_of(value) if left else ()
+
+
+def _is_made_up(name: str, it: Read) -> bool:
     """Return true where the request offers tools, and not this one: the model made it up, and no handler has run."""
     if name in tool_names.seen:
         return False
-    offered = of_kind(parts, semconv.TOOLS)
-    for part in offered:
-        tool_names.note_definitions(part.value, fingerprint(part, size(part.value).bytes))
-    names = {other for part in offered for other, _ in tool_names.definitions_in(part.value)}
-    return bool(names - {semconv.GET_TOOL_RESULT}) and name not in tool_names.seen
+    offered = (part.value for part in it.read if part.part == semconv.TOOLS)
+    names = {other for value in offered for other, _ in tool_names.definitions_in(value)}
+    names.update(() if it.tools is None else dict(it.tools.prints))
+    return bool(names) and name not in names
 
 
 def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:

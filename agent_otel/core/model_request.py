@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import weakref
 from contextvars import ContextVar
@@ -27,12 +26,11 @@ from agent_otel.telemetry import foreign_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 
     from typing_extensions import Self
 
-    from agent_otel.core.answers import PendingAnswer
-    from agent_otel.core.model_tokens import Reservation, SentRequest
+    from agent_otel.core.model_tokens import SentRequest
     from agent_otel.core.types import ModelReader, RequestPart
     from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
@@ -41,16 +39,15 @@ if TYPE_CHECKING:
 class _Chat:
     """A model request until its response has ended, for its duration and its span."""
 
-    __slots__ = ("_attributes", "_out", "_parent", "_provider", "_run", "_start_ns", "_started", "reasons", "usage")
+    reasons: tuple[str, ...] = ()
+    usage: Usage | None = None
+    _attributes: dict[str, Any] | None = None
 
     def __init__(  # noqa: PLR0913 - the facts of a request
         self, out: Telemetry, request: ModelRequest, sent: SentRequest, provider: str, started: float, *, is_shown: bool
     ) -> None:
         self._out, self._provider, self._started = out, provider, started
         self._run, self._parent = execution_context.current_run(), sent.span
-        self.reasons: tuple[str, ...] = ()
-        self.usage: Usage | None = None
-        self._attributes: dict[str, Any] | None = None
         if is_shown:
             self._start_ns = time.time_ns() - int((time.perf_counter() - started) * 1e9)
             known = {
@@ -95,11 +92,25 @@ class ModelVisit:
     it: that is the same request, and gets the agent, the execution and the doubled message ids of the layer above.
     """
 
-    __slots__ = (
-        *("__weakref__", "_above", "_answers", "_around", "_asks", "_backpressure", "_flows", "_is_traced", "_myself"),
-        *("_out", "_package", "_passes", "_reader", "_request", "_sending", "_started", "_taken", "_usage"),
-        *("pending", "seen", "sent", "usage_is_told"),
-    )
+    #: True when a layer nearer to the provider has recorded the request.
+    seen = False
+    #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
+    usage_is_told = False
+    #: The request that was sent last; shared with the layers above.
+    sent: SentRequest | None = None
+    _request: ModelRequest | None = None
+    #: The request that was recorded, for the calls that its response shows.
+    _taken: ModelRequest | None = None
+    #: True from a stream's first item on: the request is sent, and no function inside a step has to know of it.
+    _flows = False
+    #: The reader's function for the items that have nothing to read, once the stream flows and only its tokens are
+    #: waited for; most items are a piece of the answer's text.
+    _passes: Callable[[Any], bool] | None = None
+    #: The tokens of the response as far as it has come.
+    _usage: Usage | None = None
+    #: The calls that the response asks for, by place; None before it shows these or an answer.
+    _asks: dict[object, list[Any]] | None = None
+    _backpressure: Any = None
 
     def __init__(
         self, reader: ModelReader, request: ModelRequest, package: str = "", *, is_traced: bool = False
@@ -109,28 +120,8 @@ class ModelVisit:
         self._package = package.removeprefix("langchain_")
         self._is_traced = is_traced
         self._started = time.perf_counter()
-        self._request: ModelRequest | None = None
-        #: The request that was recorded, for the calls that its response shows.
-        self._taken: ModelRequest | None = None
-        self.seen = False
-        #: True from a stream's first item on: the request is sent, and no function inside a step has to know of it.
-        self._flows = False
-        #: The reader's function for the items that have nothing to read, once the stream flows and only its tokens are
-        #: waited for; most items are a piece of the answer's text.
-        self._passes: Callable[[Any], bool] | None = None
-        #: True when a layer nearer to the provider, or this one, has recorded the tokens of the response.
-        self.usage_is_told = False
-        #: The tokens of the response as far as it has come.
-        self._usage: Usage | None = None
-        #: The request that was sent last; shared with the layers above.
-        self.sent: SentRequest | None = None
-        #: The fragments that the answer is built on, if there are some; shared with the layers above.
-        self.pending: PendingAnswer | None = None
-        #: The calls that the response asks for, by place; None before it shows these or an answer.
-        self._asks: dict[object, list[Any]] | None = None
         #: Answers of the response that have not ended yet.
         self._answers = request.answers
-        self._backpressure: Any = None
         self._myself: weakref.ref[Any] = weakref.ref(self)
         self._around, self._sending = _above.get(), sending.get()
         above = self._above = _running()
@@ -158,7 +149,7 @@ class ModelVisit:
                 await acting.before_request(self._out, self._model(), self.sent, blocks=False)
 
     @property
-    def reservation(self) -> Reservation | None:
+    def reservation(self) -> Any:
         """The tokens that are set aside for the request, where requests wait."""
         return None if self.sent is None else self.sent.reservation
 
@@ -173,56 +164,24 @@ class ModelVisit:
         if self._request is not None:
             self._around = _above.get()
             _above.set(self._myself)
-        if self._backpressure is not None or self._request is None:
+        if self._backpressure is not None or (self._request is None and not self._flows):
             self._sending = sending.get()
             sending.set(self._myself)
         return self
 
     def advance(self, step: Callable[[], Any]) -> Any:
         """Take a stream's next step inside this visit, and read its item."""
-        if not self._flows:
-            with errors.finishing(self.close), self:
-                item = step()
-                self.item(item)
-                return item
-        has_item = False
-        try:
+        with errors.finishing(self.close), self:
             item = step()
-            has_item = True
-        finally:
-            if not has_item:  # the end, an error or a cancellation
-                self.__exit__(*sys.exc_info())
-        try:
-            passes = self._passes
-            if passes is not None and passes(item):
-                return item
-        except errors.ours(Exception):
-            errors.report_error("model_request.response")
-        self.item(item)
-        return item
+            self.item(item, may_pass=True)
+            return item
 
     async def aadvance(self, step: Callable[[], Awaitable[Any]]) -> Any:
         """Do the same as `advance` in an async stream."""
-        if not self._flows:
-            with errors.finishing(self.close), self:
-                item = await step()
-                self.item(item)
-                return item
-        has_item = False
-        try:
+        with errors.finishing(self.close), self:
             item = await step()
-            has_item = True
-        finally:
-            if not has_item:  # the end, an error or a cancellation
-                self.__exit__(*sys.exc_info())
-        try:
-            passes = self._passes
-            if passes is not None and passes(item):
-                return item
-        except errors.ours(Exception):
-            errors.report_error("model_request.response")
-        self.item(item)
-        return item
+            self.item(item, may_pass=True)
+            return item
 
     def lend(self, request: ModelRequest) -> ModelRequest:
         """Return a request from inside this visit, with this layer's execution, agent and doubled message ids added."""
@@ -257,18 +216,28 @@ class ModelVisit:
         """Read a response and return it; a stream goes on with this visit around its steps."""
         self.returned(value)
         with errors.reported("model_request.response"):
-            is_open = self.pending is not None or (self.sent is not None and not self.usage_is_told)
-            if is_open and self._reader.watch is not None:
+            sent = self.sent
+            if (
+                sent is not None
+                and (sent.pending is not None or not self.usage_is_told)
+                and self._reader.watch is not None
+            ):
                 return self._reader.watch(value, self)
         return value
 
-    def item(self, value: Any) -> None:
+    def item(self, value: Any, *, may_pass: bool = False) -> None:
         """Read the tokens of a response, or of an item of a stream, and whether the model asks for a tool call."""
-        try:  # `advance` passes over most items itself, without this call
+        try:
+            if may_pass and self._passes is not None and self._passes(value):
+                return
             self._read(value)
             self._flows = self._request is None and self._backpressure is None
             reader, is_of_tokens = self._reader, self._usage is None or self._reader.opens_with_usage
-            self._passes = reader.passes if self._flows and is_of_tokens and self.pending is None else None
+            self._passes = (
+                reader.passes
+                if self._flows and is_of_tokens and (self.sent is None or self.sent.pending is None)
+                else None
+            )
         except errors.ours(Exception):
             errors.report_error("model_request.response")
 
@@ -320,12 +289,12 @@ class ModelVisit:
 
     def _answered(self) -> None:
         """Conclude from the whole response; without anything read of it, the layer above may know more."""
-        asks, pending = self._asks, self.pending
+        asks, pending = self._asks, None if self.sent is None else self.sent.pending
         if asks is None:
             return
         self._announce(asks)
-        if pending is not None:
-            self.pending = None
+        if self.sent is not None and pending is not None:
+            self.sent.pending = None
             pending.responded(asks=bool(asks) and not all(is_answer(name) for name, *_ in asks.values()))
 
     def _tell_usage(self) -> None:
@@ -355,9 +324,15 @@ class ModelVisit:
     def _is_told(self) -> None:
         """Keep this layer and those above it from recording the tokens again."""
         self._end()
+        for visit in self._layers():
+            visit.usage_is_told = True
+
+    def _layers(self) -> Iterator[ModelVisit]:
+        """Yield this layer and those above it."""
         visit: ModelVisit | None = self
         while visit is not None:
-            visit.usage_is_told, visit = True, visit._above  # noqa: SLF001 - of this class
+            yield visit
+            visit = visit._above  # noqa: SLF001 - of this class
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         try:
@@ -416,18 +391,16 @@ class ModelVisit:
 
     def _take(self, request: ModelRequest) -> None:
         """Record a request; the layers above may read its response as well."""
-        sent, pending = take(self._out, request)
+        sent = take(self._out, request)
         sent.chat = self._chat(request, sent)
         if self._reader.hosted is not None:
             self._taken = request._replace(parts=())
         if self._backpressure is not None:
             self._backpressure.sent(sent)
         self._asks = None
-        visit: ModelVisit | None = self
-        while visit is not None:
+        for visit in self._layers():
             visit.sent, visit.usage_is_told, visit._answers = sent, False, request.answers  # noqa: SLF001 - of this class
             visit._passes = None  # noqa: SLF001 - of this class
-            visit.pending, visit = pending, visit._above  # noqa: SLF001 - of this class
 
     def _chat(self, request: ModelRequest, sent: SentRequest) -> _Chat:
         """Begin the duration of a request, and its span where no other instrumentation has one."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
@@ -24,21 +24,15 @@ from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from agent_otel.core.execution_state import Conversation, ExecutionState, Totals
+    from agent_otel.core.answers import PendingAnswer
+    from agent_otel.core.execution_state import Totals
     from agent_otel.core.models import ModelFacts, Rates
     from agent_otel.core.request_parts import Shares
-    from agent_otel.core.tool_definitions import ToolSet
-    from agent_otel.core.types import ModelRequest, RequestPart
+    from agent_otel.core.request_prefix import Read
     from agent_otel.core.usage import Usage
-    from agent_otel.telemetry.metrics import ModelSeries, RemedySeries
     from agent_otel.telemetry.setup import Telemetry
-
-    Key = tuple[str, str]
-    #: The tokens of a request by part and tool, and by remedy, to which a price is added as soon as it is known.
-    Divided = tuple[Shares, ModelSeries, list[Key], list[int], list[tuple[RemedySeries, int]]]
-
 
 #: Bytes of a token before any response has shown it.
 USUAL_BYTES: Final = 4.0
@@ -56,82 +50,57 @@ def _renew() -> None:
 fork.after_fork(_renew)
 
 
-class Reservation(Protocol):
-    """Tokens that are set aside for a model request until its response or its failure."""
-
-    def used(self, tokens: int) -> None:
-        """Replace the estimate by the tokens of the response."""
-
-    def failed(self, error: BaseException) -> None:
-        """Free the tokens of a failed request; ``error`` may give a time to wait."""
-
-    def attempt_refused(self, refused: Any) -> None:
-        """Take note of a response or an exception after which the SDK sends the request again."""
-
-    def delay(self, seconds: float) -> float:
-        """Return the seconds before another attempt: those given, or more where the provider demands it."""
-
-
 class SentRequest:
     """A request that was sent: its model, its bytes by part and tool, and to whom its tokens belong."""
 
     #: The model that its response names.
     answered_by: str | None = None
     missed: tuple[str, str, int] | None = None
-    #: The parts of the request until its response or its failure.
-    parts: Sequence[RequestPart] = ()
     #: Its span and its duration, until its response has ended.
     chat: Any = None
-    #: The tokens that backpressure has set aside for the request, where it is on.
-    reservation: Reservation | None = None
+    #: The fragments that the answer is built on, if there are some.
+    pending: PendingAnswer | None = None
+    #: The tokens that backpressure has set aside for the request until its response or its failure, where it is on.
+    reservation: Any = None
     #: True when its provider or the way to it failed.
     has_failed = False
-    #: The thread, turn and agent for the calls of its response; None without an execution, or once they are known.
-    known: dict[str, Any] | None = None
     #: The layer that has kept its calls, and how many.
     teller: int | None = None
     told = 0
-    #: The tools that it offers.
-    tools: ToolSet | None = None
 
-    def __init__(
-        self,
-        request: ModelRequest,
-        request_bytes: int,
-        shares: Shares,
-        execution: ExecutionState | None,
-        conversation: Conversation | None,
-    ) -> None:
-        run = execution_context.current_run()
-        self.is_continued = request.continued
-        self.model = request.model
-        self.bytes = request_bytes
+    def __init__(self, it: Read, shares: Shares, known: dict[str, Any] | None) -> None:
+        run, conversation = execution_context.current_run(), it.conversation
+        self.is_continued, self.model = it.request.continued, it.request.model
+        self.bytes = it.total
         self.shares = shares
-        self.execution = execution
+        self.execution = it.execution
         self.conversation = conversation
         if conversation is not None:
             self.missed, conversation.missed = conversation.missed, None
+        #: The request until its response or its failure.
+        self.read: Read | None = it
+        #: The tools that it offers.
+        self.tools = it.tools
         self.run = None if run is None else run.totals
         self.span = trace.get_current_span()
         #: True for a request of an agent inside a tool.
         self.is_inside = running() is not None
         #: Bytes by remedy that it lacks.
-        self.removed: Mapping[str, int] = shares.removed
-
-    def show(self, out: Telemetry) -> None:
-        """Show on the span around the request its tools, and what it holds twice."""
+        self.removed = of_request(shares.removed)
+        #: The thread, turn and agent for the calls of its response; None without an execution.
+        self.known = known
         if not self.span.is_recording():
             return
-        found: dict[str, Any] = {} if self.tools is None else self.tools.attributes(out)
-        if self.shares.texts.duplicate_bytes:
-            found[semconv.CONTEXT_DUPLICATE_BYTES] = self.shares.texts.duplicate_bytes
+        found: dict[str, Any] = {} if self.tools is None else self.tools.attributes(it.out)
+        if self.shares.duplicate_bytes:
+            found[semconv.CONTEXT_DUPLICATE_BYTES] = self.shares.duplicate_bytes
         if found:
             put_on_any(self.span, found)
 
 
-def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
+def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:  # noqa: C901 - steps in a row
     """Add the tokens of a response to the conversation, the execution and the run."""
-    state, used, sent.parts = sent.execution, usage.input, ()
+    state, used, sent.read = sent.execution, usage.input, None
     with _lock:
         totals = state if sent.run is None else sent.run
         if totals is not None:
@@ -148,10 +117,23 @@ def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:
         sent.reservation.used((used or estimated(sent)) + usage.output)
     _note_cache(sent, usage)
     shown: dict[str, Any] = {}
-    divided = divide(out, sent, out.metrics.model(sent.model), usage, shown)
+    pay = divide(out, sent, usage, shown)
     sizes = grown(sent, used) if used else []
     of_all = None if totals is None else totals.tokens
-    models.when_answered(sent.model, sent.answered_by, _known, out, sent, divided, of_all, usage, sizes, shown)
+
+    def known(facts: ModelFacts) -> None:
+        rates = facts.rates(usage)
+        of_input, of_output = (0.0, 0.0) if rates is None else rates.cost(usage)
+        if of_all is not None:
+            of_all.priced(None if rates is None else of_input + of_output)
+        if rates is not None and used:
+            pay(rates, of_input)
+        if sent.missed is not None:
+            shown.update(_missed(out, sent.model, sent.missed, usage, rates))
+        if used:
+            record(out, sent, used, sizes, shown, facts)
+
+    models.when_answered(sent.model, sent.answered_by, known)
     if shown and sent.span.is_recording():  # the model's facts are being read
         put_on_any(sent.span, shown)
 
@@ -177,23 +159,6 @@ def may_be_cached(model: str | None) -> bool:
     return _uncached.get(model, 0) <= 1
 
 
-def _known(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    sent: SentRequest,
-    divided: Divided,
-    totals: Tokens | None,
-    usage: Usage,
-    sizes: list[int],
-    shown: dict[str, Any],
-    facts: ModelFacts,
-) -> None:
-    pay(divided, totals, usage, facts)
-    if sent.missed is not None:
-        shown.update(_missed(out, sent.model, sent.missed, usage, facts.rates(usage)))
-    if usage.input:
-        record(out, sent, usage.input, sizes, shown, facts)
-
-
 def _missed(
     out: Telemetry, model: str | None, missed: tuple[str, str, int], usage: Usage, rates: Rates | None
 ) -> dict[str, float]:
@@ -216,14 +181,14 @@ def _missed(
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
     """Estimate the tokens of a request whose stream has ended without any."""
-    sent.parts = ()
+    sent.read = None
     tokens = estimated(sent)
     totals = sent.execution if sent.run is None else sent.run
     spent_apart(totals, tokens)
     if sent.reservation is not None:
         sent.reservation.used(tokens)
     sizes, shown = grown(sent, tokens), {semconv.CONTEXT_ESTIMATED: True}
-    models.when_answered(sent.model, sent.answered_by, record, out, sent, tokens, sizes, shown)
+    models.when_answered(sent.model, sent.answered_by, lambda facts: record(out, sent, tokens, sizes, shown, facts))
     _offered(out, sent, 0, {})
 
 
@@ -257,14 +222,14 @@ def failed(out: Telemetry, sent: SentRequest, error: Any) -> None:
     if sent.has_failed:
         return
     sent.has_failed = True
-    parts, sent.parts = sent.parts, ()
+    read, sent.read = sent.read, None
     _offered(out, sent, 0, {})
     if sent.reservation is not None and isinstance(error, BaseException):
         sent.reservation.failed(error)
     found = refusals.refusal(error)
     if found is None:
         return
-    reason, part = refusals.blamed(found, parts, is_continued=sent.is_continued)
+    reason, part = refusals.blamed(found, () if read is None else read.parts, is_continued=sent.is_continued)
     out.metrics.record(semconv.REQUESTS_REJECTED, 1, sent.model, reason)
     shown = {semconv.REJECTED_REASON: reason, **_largest(sent.shares)}
     if part is not None and part.call_id:
@@ -301,15 +266,17 @@ _TOOLS: Final = (semconv.TOOLS, "")
 # written to it follow them. So a part at the beginning is cheaper than one of the same size at the end.
 
 
-def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage, shown: dict[str, Any]) -> Divided:
-    """Divide the tokens of a request; the parts sum up to the total. ``shown`` gets attributes for its span."""
-    shares = sent.shares
-    total, media = usage.input, usage.media
-    keys, text_tokens = list(shares.bytes), max(total - media, 0)
+def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any]) -> Callable[[Rates, float], None]:
+    """Divide the tokens of a request, and return a function that divides the price of its input.
+
+    The parts sum up to the total. ``shown`` gets attributes for the request's span.
+    """
+    shares, series, total = sent.shares, out.metrics.model(sent.model), usage.input
+    keys, text_tokens = list(shares.bytes), max(total - usage.media, 0)
     tokens = portions(text_tokens, list(shares.bytes.values()))
     if sent.tools is not None:
         _offered(out, sent, tokens[keys.index(_TOOLS)] if _TOOLS in keys else 0, shown)
-    if media:
+    if usage.media:
         keys.append((semconv.MEDIA, ""))
         tokens.append(total - text_tokens)
     rest = total - sum(tokens)
@@ -329,7 +296,19 @@ def divide(out: Telemetry, sent: SentRequest, series: ModelSeries, usage: Usage,
         series.tokens.add(keys, tokens)
         for remedy, count in remedied:
             remedy.tokens.add(count)
-    return shares, series, keys, tokens, remedied
+
+    def pay(rates: Rates, of_input: float) -> None:
+        mean = of_input / total
+        if usage.cached or usage.written or usage.audio:
+            costs = by_part(shares, tokens, usage, rates, of_input)
+        else:
+            costs = [mean * count for count in tokens]
+        with recording.held:
+            series.costs.add(keys, costs)
+            for remedy, count in remedied:
+                remedy.pay(count * mean)
+
+    return pay
 
 
 def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, Any]) -> None:
@@ -341,30 +320,6 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, An
         shown[semconv.CONTEXT_TOOLS_TOKENS] = tokens
         if tools.uncalled and tools.bytes:
             shown[semconv.CONTEXT_UNCALLED_TOKENS] = tokens * tools.uncalled_bytes // tools.bytes
-
-
-def pay(divided: Divided, totals: Tokens | None, usage: Usage, facts: ModelFacts) -> None:
-    """Divide the price of a request among its parts."""
-    rates = facts.rates(usage)
-    if rates is None:
-        if totals is not None:
-            totals.priced(None)
-        return
-    of_input, of_output = rates.cost(usage)
-    if totals is not None:
-        totals.priced(of_input + of_output)
-    if not usage.input:
-        return
-    shares, series, keys, tokens, remedied = divided
-    mean = of_input / usage.input
-    if usage.cached or usage.written or usage.audio:
-        costs = by_part(shares, tokens, usage, rates, of_input)
-    else:
-        costs = [mean * count for count in tokens]
-    with recording.held:
-        series.costs.add(keys, costs)
-        for remedy, count in remedied:
-            remedy.pay(count * mean)
 
 
 def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total: float) -> list[float]:
@@ -429,7 +384,8 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
 
 def _largest(shares: Shares) -> dict[str, Any]:
     """Return the attributes of a request for its largest part, and for the tool with most bytes in it."""
-    found: dict[str, Any] = {semconv.CONTEXT_LARGEST_PART: shares.largest_part} if shares.largest_part else {}
+    part = shares.largest_part
+    found: dict[str, Any] = {semconv.CONTEXT_LARGEST_PART: part} if part else {}
     if (tool := shares.largest_tool) is not None:
         found[semconv.CONTEXT_LARGEST_TOOL] = clean(tool)
         found[semconv.CONTEXT_LARGEST_TOOL_BYTES] = shares.bytes[semconv.TOOL_RESULTS, tool]

@@ -111,39 +111,29 @@ class Models:
         self._jobs: list[Job[None]] = []
         self._drains_at_exit = False
 
-    def when_known(self, model: str | None, use: Callable[..., None], *readings: object) -> None:
-        """Call ``use`` with the readings and the model's facts: at once if they are known, else in a thread."""
+    def when_known(self, model: str | None, use: Callable[[ModelFacts], None]) -> None:
+        """Call ``use`` with the model's facts: at once if they are known, else in a thread."""
         facts = UNKNOWN if model is None else self._known.get(model)
         if facts is None and model is not None:
-            facts = self._ask(model, functools.partial(use, *readings))
+            facts = self._ask(model, use)
         if facts is not None:
-            use(*readings, facts)
+            use(facts)
 
-    def when_answered(
-        self, model: str | None, answered_by: str | None, use: Callable[..., None], *readings: object
-    ) -> None:
+    def when_answered(self, model: str | None, answered_by: str | None, use: Callable[[ModelFacts], None]) -> None:
         """Do the same; a model without a price, such as a deployment, has that of the model that its response names.
 
         A fine-tuned model has none, because its tokens cost more than those of the model below it.
         """
-        facts = UNKNOWN if model is None else self._known.get(model)
-        if facts is not None and facts.tiers:
-            use(*readings, facts)
-        elif answered_by is None or answered_by == model or (model or "").rpartition("/")[2].startswith("ft:"):
-            self.when_known(model, use, *readings)
-        else:
-            self.when_known(model, self._look_up, answered_by, use, readings)
 
-    def _look_up(
-        self, answered_by: str, use: Callable[..., None], readings: tuple[object, ...], facts: ModelFacts
-    ) -> None:
-        def combined(named: ModelFacts) -> None:
-            use(*readings, ModelFacts(named.window if facts.window is None else facts.window, named.tiers))
+        def combined(facts: ModelFacts) -> None:
+            window = facts.window
+            if facts.tiers:
+                use(facts)
+            else:
+                self.when_known(answered_by, lambda named: use(ModelFacts(window or named.window, named.tiers)))
 
-        if facts.tiers:
-            use(*readings, facts)
-        else:
-            self.when_known(answered_by, combined)
+        is_priced_alone = answered_by in {None, model} or (model or "").rpartition("/")[2].startswith("ft:")
+        self.when_known(model, use if is_priced_alone else combined)
 
     def _ask(self, model: str, use: Callable[[ModelFacts], None]) -> ModelFacts | None:
         """Return the facts, or None when ``use`` will be called with them."""

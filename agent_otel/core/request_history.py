@@ -16,8 +16,8 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.errors import attempt
-from agent_otel._internal.object_kinds import is_text, listed, text
-from agent_otel.core import execution_context, fragments, threads, tool_names
+from agent_otel._internal.object_kinds import is_text, text
+from agent_otel.core import execution_context, fragments, threads
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
 from agent_otel.core.request_parts import (
@@ -28,12 +28,12 @@ from agent_otel.core.request_parts import (
     OF_THE_MODEL,
     Shares,
     beginning,
+    depths,
     first_text,
-    of_kind,
     texts,
     timeless_print,
 )
-from agent_otel.core.request_prefix import plain_print
+from agent_otel.core.request_prefix import has_doubled_ids
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.breakdown.passages import prints as prints_of
 from agent_otel.measure.preview import clean
@@ -42,59 +42,46 @@ from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
     from agent_otel.core.request_parts import Sized
     from agent_otel.core.request_prefix import Read
-    from agent_otel.core.types import ModelRequest, RequestPart
-    from agent_otel.telemetry.setup import Telemetry
+    from agent_otel.core.types import RequestPart
 
 
 _MOST_NAMES = 16
-_MOST_VALUES = 2_048  # of a part that is no text
 _SHORTEST = 256  # bytes from which arguments are read as JSON
 _NO_TOOLS = hash(())
 _HEADS = tuple(KINDS[part] for part in HEADS)
-_ANSWERED = (*OF_THE_MODEL, semconv.TOOL_RESULTS)
-_ANSWERED_KINDS = frozenset(KINDS[part] for part in _ANSWERED)
+_ANSWERED_KINDS = frozenset(KINDS[part] for part in (*OF_THE_MODEL, semconv.TOOL_RESULTS))
 
 
-def compare(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    request: ModelRequest,
-    read: Read,
-    execution: ExecutionState,
-    sized: Sequence[Sized],
-    measured: Sequence[Sized],
-    total: int,
-    calls: Mapping[int, SeenCall],
-    new: Collection[SeenCall],
-) -> tuple[Sequence[SeenCall], Conversation | None, Shares]:
+def compare(  # noqa: C901, PLR0912 - the readings of one request
+    it: Read, execution: ExecutionState
+) -> tuple[Sequence[SeenCall], Shares]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
-    ``measured`` are its parts that are new, where it continues the request before it, and ``total`` the bytes of all.
-    ``calls`` are the calls whose results it holds, by the results' indexes, ``new`` those that no request held before.
-    Return the calls whose results it should hold, and no request held; its conversation, None where it begins none; and
-    the shares of the parts that it repeats from the request before.
+    Return the calls whose results it should hold, and no request held; and the shares of the parts that it repeats from
+    the request before. The request has its conversation then, None where it begins none.
     """
-    agent, key, conversation = execution_context.agent_of(request.agent), 0, read.conversation
-    if conversation is not None and read.prefix is not None:
-        before, offered, continues = conversation.parts, conversation.offered, True
-        doubled = read.prefix.doubled or _repeats(measured, read.prefix.message_ids)
+    request, sized, conversation, key = it.request, it.measured, it.conversation, 0
+    if conversation is not None and it.prefix is not None:
+        before, it.offered, continues, measured = conversation.parts, conversation.offered, True, it.measured
+        is_doubled = False
     else:
-        offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
-        key = hash((offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
+        it.offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
+        key = hash((it.offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
         # A sub-agent has other tools or another system prompt, and so a conversation of its own.
-        conversation, doubled = (execution.streams or {}).get(key), _is_doubled(sized)
+        conversation, is_doubled = (execution.streams or {}).get(key), _is_doubled(sized)
         before = NO_PARTS if conversation is None else conversation.parts
         continues = before.prints == array("q", [one.print for one in sized[: len(before.prints)]])
         measured = sized[len(before.prints) if continues else 0 : MOST_PARTS]
     parts = (before if continues else NO_PARTS).then(measured)
-    if request.doubled or doubled:
-        out.metrics.record(semconv.HISTORY_DOUBLED, 1)
+    if request.doubled or is_doubled:
+        it.out.metrics.record(semconv.HISTORY_DOUBLED, 1)
     if execution.tracks:
-        _read(execution, conversation, sized, continues=continues)
+        _read(it, execution, conversation, continues=continues)
     shares = NO_SHARES if conversation is None else conversation.shares
     if request.continued:
         shares = shares._replace(parts=0)
@@ -105,55 +92,52 @@ def compare(  # noqa: C901, PLR0913, PLR0917 - the readings of one request
     if request.continued:  # the provider has the earlier messages
         lost, execution.is_continued = False, True
     else:
-        undelivered = _lost(out, request, execution, sized, offered, agent)
-        lost = bool(undelivered) or _is_forgetful(out, execution, conversation, sized)
+        undelivered = _lost(it, execution, parts)
+        lost = bool(undelivered) or _is_forgetful(it, execution, conversation)
         if not lost and conversation is not None:
-            _compare_before(out, execution, conversation, parts, sized, total, calls, new, continues=continues)
+            _compare_before(it, execution, conversation, parts, continues=continues)
     if conversation is None:
         if lost:
-            return undelivered, None, NO_SHARES  # it begins no conversation
-        change, cacheable = _of_head(execution, request, sized, offered)
+            return undelivered, NO_SHARES
+        earlier = _earlier(it, execution)
         conversation = executions.conversation(execution, key)
-        _tell(out, conversation, change, cacheable, parts, sized, calls)
+        if earlier is not None:
+            _tell_head(it, conversation, earlier)
         conversation.turns = _begin(conversation, parts)
-        conversation.definitions = _definitions(sized)
+        conversation.tools = it.tools
     if not lost:
-        conversation.offered = offered
+        conversation.offered = it.offered
     _count_turn(execution, conversation, parts, keeps=request.continued)
     conversation.read_parts = len(parts.prints) if execution.tracks else 0
     executions.requested(execution, conversation, parts)
-    is_chat = not execution.results and bool(sized) and sized[-1].part.part == semconv.USER
-    conversation.said = prints(first_text(sized[-1].part.value)) if is_chat else None
-    return undelivered, conversation, shares
+    if sized or not it.first:
+        is_chat = not execution.results and bool(sized) and sized[-1].part.part == semconv.USER
+        conversation.said = prints(first_text(sized[-1].part.value)) if is_chat else None
+    it.conversation = conversation
+    return undelivered, shares
 
 
-def _compare_before(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    execution: ExecutionState,
-    conversation: Conversation,
-    parts: SeenParts,
-    sized: Sequence[Sized],
-    total: int,
-    calls: Mapping[int, SeenCall],
-    new: Collection[SeenCall],
-    *,
-    continues: bool,
+def _compare_before(
+    it: Read, execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, continues: bool
 ) -> None:
     """Compare a request with the one before it: what is stable, changed, summarized or dropped."""
-    before = conversation.parts
+    before, total = conversation.parts, it.total
     same = min(len(before.prints), len(parts.prints))  # parts that begin both
     if not continues:
         pairs = enumerate(zip(before.prints, parts.prints, strict=False))
         same = next((at for at, (was, now) in pairs if was != now), same)
     # Without an earlier turn, a request is a prompt alone.
     if total and (execution.results or not _ANSWERED_KINDS.isdisjoint(parts.kinds)):
-        changed = sum(parts.sizes[same:]) + sum(one.bytes for one in sized[len(parts.sizes) :])
-        out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
+        longer = it.measured[len(parts.sizes) - it.first :]  # than the parts whose fingerprints are kept
+        changed = sum(parts.sizes[same:]) + sum(one.bytes for one in longer)
+        it.out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
     if not continues:
-        change = _within(before, parts, same)
-        _tell(out, conversation, change, conversation.cacheable, before, sized, calls)
-        _tell_summarized(before, sized)
-        _drop(out, conversation, parts, sized, calls, new)
+        conversation.missed = None
+        # Nothing continues, unless some of what follows the changed part is still there.
+        if not set(before.prints[same + 1 :]).isdisjoint(parts.prints[same:]):
+            _tell(it, conversation, conversation, _PARTS[before.kinds[same]], same)
+        _tell_summarized(before, it.sized)
+        _drop(it, conversation, parts)
 
 
 def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, keeps: bool) -> None:
@@ -184,16 +168,14 @@ def last_turn(execution_id: str | None) -> int:
     return 0 if execution is None else execution.turn
 
 
-def _read(
-    execution: ExecutionState, conversation: Conversation | None, sized: Sequence[Sized], *, continues: bool
-) -> None:
+def _read(it: Read, execution: ExecutionState, conversation: Conversation | None, *, continues: bool) -> None:
     """Keep hashes of the texts that the request before did not hold."""
     before = conversation.read_parts if conversation is not None else 0
     if continues:
-        new = sized[before:MOST_PARTS]
+        new = it.measured if before == it.first else it.sized[before:MOST_PARTS]
     else:
         seen = set(conversation.parts.prints[:before]) if conversation is not None else ()
-        new = [one for one in sized[:MOST_PARTS] if one.print not in seen]
+        new = [one for one in it.sized[:MOST_PARTS] if one.print not in seen]
     if new or execution.read is None:
         found = prints_of(said for one in new for said in _texts_in(one.part))
         executions.read(execution, ReadTexts() if execution.read is None else execution.read, found)
@@ -201,29 +183,14 @@ def _read(
 
 def _texts_in(part: RequestPart) -> Iterator[str]:
     """Yield the texts of a part; of arguments and definitions those within."""
-    value = part.value
-    if not is_text(value):
-        yield from _inner(value)
-        return
-    said = text(value) or ""
-    yield said
-    if part.part == semconv.TOOL_CALL_ARGUMENTS and len(said) >= _SHORTEST:
-        yield from _inner(attempt(loads, said))
-
-
-def _inner(value: Any) -> Iterator[str]:
-    """Yield the texts in a structure of lists and dictionaries."""
-    waiting, left = [value], _MOST_VALUES
-    while waiting and left:
-        left -= 1
-        value = waiting.pop()
-        cls = type(value)
-        if cls is str:
-            yield value
-        elif cls is list or cls is tuple:
-            waiting += value
-        elif cls is dict:
-            waiting += value.values()
+    value, said = part.value, ""
+    if is_text(value):
+        said = text(value) or ""
+        yield said
+        is_long = part.part == semconv.TOOL_CALL_ARGUMENTS and len(said) >= _SHORTEST
+        value = attempt(loads, said) if is_long else None
+    for depth in depths([value]) or ():
+        yield from depth.texts
 
 
 def is_summary(one: Sized) -> bool:
@@ -231,84 +198,62 @@ def is_summary(one: Sized) -> bool:
     return one.part.name == semconv.COMPACTION or "summar" in beginning(one.part.value).lower()
 
 
-def _lost(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    request: ModelRequest,
-    execution: ExecutionState,
-    sized: Sequence[Sized],
-    offered: int,
-    agent: str | None,
-) -> Sequence[SeenCall]:
+def _lost(it: Read, execution: ExecutionState, parts: SeenParts) -> Sequence[SeenCall]:
     """Count the requests that have lost their history; return the results that this one should hold.
 
     A request from inside a tool is a sub-agent's. A request with a summary has its history there.
     """
     if running() is not None:
         return ()
-    owner = hash((offered, agent))
+    owner = hash((it.offered, execution_context.agent_of(it.request.agent)))
     undelivered: Sequence[SeenCall] = ()
     if execution.results:
-        has_call = any(one.part.part in _ANSWERED for one in sized) or threads.is_astray()
+        has_call = not _ANSWERED_KINDS.isdisjoint(parts.kinds) or threads.is_astray()
         undelivered, requests = fragments.lacking(execution, owner, has_call=has_call)
-    if offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
-        definitions = [one.part.value for one in of_kind(sized, semconv.TOOLS)] if request.must_call else ()
+    if it.offered != _NO_TOOLS or not execution.owner:  # else it may be one for a title
         # Where a request offers one tool only, its answer is the call of that tool.
-        execution.is_forced = request.must_call and sum(len(listed(each)) for each in definitions) <= 1
+        execution.is_forced = it.request.must_call and (it.tools is None or it.tools.count <= 1)
         execution.owner = owner
         fragments.last_request.set(object())
-    if not undelivered or any(is_summary(one) for one in sized if one.part.part != semconv.TOOLS):
+    if not undelivered or any(is_summary(one) for one in it.sized if one.part.part != semconv.TOOLS):
         return ()
-    ids = {id(call): call_id for call_id, call in execution.call_ids.items()}
-    names = [ids.get(id(call), call.tool) for call in undelivered[:_MOST_NAMES]]
-    _tell_lost(out, requests, {semconv.HISTORY_UNDELIVERED_CALLS: names})
+    ids = {call: call_id for call_id, call in execution.call_ids.items()}
+    names = [ids.get(call, call.tool) for call in undelivered[:_MOST_NAMES]]
+    _tell_lost(it, requests, {semconv.HISTORY_UNDELIVERED_CALLS: names})
     return undelivered
 
 
-def _tell_lost(out: Telemetry, requests: int, attributes: Mapping[str, list[str]]) -> None:
+def _tell_lost(it: Read, requests: int, attributes: Mapping[str, list[str]]) -> None:
     """Count requests without their history, and show the last one on the current span."""
-    out.metrics.record(semconv.HISTORY_LOST, requests)
-    span = trace.get_current_span()
-    if span.is_recording():
-        put_on_any(span, {semconv.HISTORY_IS_LOST: True, **attributes})
+    it.out.metrics.record(semconv.HISTORY_LOST, requests)
+    _show({semconv.HISTORY_IS_LOST: True, **attributes})
 
 
-def _is_forgetful(
-    out: Telemetry, execution: ExecutionState, conversation: Conversation | None, sized: Sequence[Sized]
-) -> bool:
+def _is_forgetful(it: Read, execution: ExecutionState, conversation: Conversation | None) -> bool:
     """Count a request of a chat without tools that has a new message of the user alone, and nothing of the last one."""
     if execution.results or conversation is None or conversation.said is None or running() is not None:
         return False
-    messages = [one for one in sized if one.part.part not in (semconv.SYSTEM, semconv.TOOLS)]
-    if len(messages) != 1 or messages[0].part.part != semconv.USER or is_summary(messages[0]):
+    messages = [one for one in it.measured if one.part.part not in HEADS]
+    if it.first or len(messages) != 1 or messages[0].part.part != semconv.USER or is_summary(messages[0]):
         return False
     is_known = messages[0].print in conversation.parts.prints
     if is_known or not hashes_in(texts(messages[0].part.value)).isdisjoint(conversation.said.hashes):
         return False
-    _tell_lost(out, 1, {})
+    _tell_lost(it, 1, {})
     return True
 
 
 def _tell_summarized(before: SeenParts, sized: Sequence[Sized]) -> None:
     """Show on the current span that a new summary stands in the place of earlier messages."""
-    span = trace.get_current_span()
-    if not span.is_recording():
-        return
-    seen, now = set(before.prints), {one.print for one in sized}
-    if seen <= now:
-        return
-    if any(one.print not in seen and is_summary(one) for one in sized if one.part.part not in HEADS):
-        put_on_any(span, {semconv.HISTORY_IS_SUMMARIZED: True})
-
-
-def _repeats(sized: Sequence[Sized], before: Collection[int]) -> bool:
-    """Return true when parts have a message id twice, or one of those ``before``."""
-    ids = [hash((one.part.message_id, one.part.part)) for one in sized if one.part.message_id is not None]
-    return len(set(ids)) < len(ids) or any(each in before for each in ids)
+    seen = set(before.prints)
+    new = [one for one in sized if one.print not in seen and one.part.part not in HEADS]
+    if not seen.issubset(one.print for one in sized) and any(map(is_summary, new)):
+        _show({semconv.HISTORY_IS_SUMMARIZED: True})
 
 
 def _is_doubled(sized: Sequence[Sized]) -> bool:
     """Return true when a request holds a message id twice, or the same result of the same call twice."""
-    if _repeats(sized, ()):
+    if has_doubled_ids(one.part for one in sized):
         return True
     results = [one for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
     if len(results) == len({one.part.call_id for one in results}):
@@ -325,56 +270,35 @@ _PARTS = tuple(KINDS)
 # an earlier one counts: some of what follows the changed part is still there.
 
 
-class Change(NamedTuple):
-    """The first changed part of a request: its kind, its place in the request before, and the bytes from there on.
-
-    ``tool`` is the first tool with a definition that has moved or changed, ``how`` the kind of the change.
-    """
-
-    part: str
-    at: int
-    bytes: int
-    tool: str | None = None
-    how: str = semconv.CONTENT
-
-
-def _within(before: SeenParts, now: SeenParts, same: int) -> Change | None:
-    """Return the change after the first ``same`` parts of a conversation's request; None where nothing continues."""
-    if same >= len(before.prints):
-        return None
-    later = before.prints[same + 1 :]
-    if not later or set(later).isdisjoint(now.prints[same:]):
-        return None
-    return Change(_PARTS[before.kinds[same]], same, sum(before.sizes[same:]))
-
-
-def _of_head(
-    execution: ExecutionState, request: ModelRequest, sized: Sequence[Sized], offered: int
-) -> tuple[Change | None, int]:
-    """Return the change of the tools or the system prompt in a request that continues one of the conversations.
-
-    The number is the tokens of the request before that a cache may have.
+def _earlier(it: Read, execution: ExecutionState) -> Conversation | None:
+    """Return the conversation that a request continues with other tools or another system prompt.
 
     Such a request begins a conversation of its own, as that of a sub-agent does. Without tools, a request may be one
     for a title or a summary, and changes nothing.
     """
-    streams = execution.streams
-    if not streams or request.continued or not any(one.part.part == semconv.TOOLS for one in sized):
-        return None, 0
-    prints = {one.print for one in sized}
-    for earlier in reversed(list(streams.values())):
-        _, sizes, kinds = earlier.parts
-        messages = [one for one, kind in zip(earlier.parts.prints, kinds, strict=True) if kind not in _HEADS]
+    if it.request.continued or it.tools is None:
+        return None
+    prints = {one.print for one in it.measured}
+    for earlier in reversed(list((execution.streams or {}).values())):
+        known, _, kinds = earlier.parts
+        messages = [one for one, kind in zip(known, kinds, strict=True) if kind not in _HEADS]
         is_answered = KINDS[semconv.TOOLS] in kinds and not _ANSWERED_KINDS.isdisjoint(kinds)
         if is_answered and prints.issuperset(messages):
-            part = semconv.TOOLS if earlier.offered != offered else semconv.SYSTEM
-            at = max(kinds.find(KINDS[part]), 0)
-            old, new = (earlier.definitions, _definitions(sized)) if part == semconv.TOOLS else ((), ())
-            # The first definition that has moved, changed, come or gone.
-            tool = next((one[0] for was, now in zip_longest(old, new) if was != now and (one := now or was)), None)
-            found = Change(part, at, sum(sizes[at:]), tool, _how(dict(old), dict(new)))
-            return found, earlier.cacheable
-    return None, 0
+            return earlier
+    return None
+
+
+def _tell_head(it: Read, conversation: Conversation, earlier: Conversation) -> None:
+    """Tell of the change of the tools or the system prompt since an earlier conversation."""
+    part = semconv.SYSTEM if earlier.offered == it.offered else semconv.TOOLS
+    at = max(earlier.parts.kinds.find(KINDS[part]), 0)
+    if part == semconv.SYSTEM or earlier.tools is None or it.tools is None:
+        _tell(it, conversation, earlier, part, at)
+        return
+    old, new = earlier.tools.prints, it.tools.prints
+    # The first definition that has moved, changed, come or gone.
+    tool = next(((now or was)[0] for was, now in zip_longest(old, new) if was != now), None)
+    _tell(it, conversation, earlier, part, at, tool, _how(dict(old), dict(new)))
 
 
 def _how(old: Mapping[str, int | None], new: Mapping[str, int | None]) -> str:
@@ -386,44 +310,42 @@ def _how(old: Mapping[str, int | None], new: Mapping[str, int | None]) -> str:
     return semconv.ADDED if new.keys() - old.keys() else semconv.REMOVED
 
 
-def _definitions(sized: Sequence[Sized]) -> tuple[tuple[str, int | None], ...]:
-    """Return the names of the tools that a request offers, with the prints of their definitions."""
-    offered = [one.part.value for one in sized if one.part.part == semconv.TOOLS]
-    return tuple((name, plain_print(known)) for value in offered for name, known in tool_names.definitions_in(value))
-
-
-def _tell(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
+def _tell(  # noqa: PLR0913, PLR0917 - the fields of a change
+    it: Read,
     conversation: Conversation,
-    change: Change | None,
-    cacheable: int,
-    before: SeenParts,
-    sized: Sequence[Sized],
-    calls: Mapping[int, SeenCall],
+    earlier: Conversation,
+    part: str,
+    at: int,
+    tool: str | None = None,
+    how: str = semconv.CONTENT,
 ) -> None:
-    """Count a change by part, and show on the current span which part changed."""
-    conversation.missed = None if change is None else (change.part, change.how, cacheable)
-    if change is None:
-        return
-    out.metrics.record(semconv.PREFIX_CHANGES, 1, change.part, change.how)
-    span = trace.get_current_span()
-    if not span.is_recording():
-        return
+    """Count the first change of a request that was sent ``earlier`` by its part, and show it on the current span.
+
+    ``at`` is the place of the part there, ``tool`` the first tool with a definition that has moved or changed.
+    """
+    conversation.missed = part, how, earlier.cacheable
+    it.out.metrics.record(semconv.PREFIX_CHANGES, 1, part, how)
     attributes: dict[str, Any] = {
-        semconv.CONTEXT_CHANGED_PART: change.part,
-        semconv.CONTEXT_CHANGE: change.how,
-        semconv.CONTEXT_CHANGED_BYTES: change.bytes,
+        semconv.CONTEXT_CHANGED_PART: part,
+        semconv.CONTEXT_CHANGE: how,
+        semconv.CONTEXT_CHANGED_BYTES: sum(earlier.parts.sizes[at:]),
     }
-    if change.tool is not None:
-        attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(change.tool)
-    if KINDS[change.part] not in _HEADS:
-        attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(kind not in _HEADS for kind in before.kinds[: change.at + 1])
-        is_same_kind = change.at < len(sized) and sized[change.at].part.part == change.part
-        call = calls.get(change.at)
-        tool = (call.tool if call is not None else sized[change.at].part.name) if is_same_kind else None
-        if tool:
-            attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(tool)
-    put_on_any(span, attributes)
+    if part not in HEADS:
+        kinds = earlier.parts.kinds[: at + 1]
+        attributes[semconv.CONTEXT_CHANGED_MESSAGE] = sum(kind not in _HEADS for kind in kinds)
+        now, call = it.sized[at].part if at < len(it.sized) else None, it.calls.get(at)
+        if now is not None and now.part == part:
+            tool = now.name if call is None else call.tool
+    if tool:
+        attributes[semconv.CONTEXT_CHANGED_TOOL] = clean(tool)
+    _show(attributes)
+
+
+def _show(attributes: Mapping[str, Any]) -> None:
+    """Show attributes on the current span."""
+    span = trace.get_current_span()
+    if span.is_recording():
+        put_on_any(span, attributes)
 
 
 _MOST_PLACES = 8
@@ -457,24 +379,14 @@ def _begin(conversation: Conversation, parts: SeenParts) -> int:
     while start and messages[start - 1].kind == _USER:
         start -= 1
     conversation.task = messages[start].print if start < end else 0
-    return _turns([one.kind in _OF_THE_MODEL for one in messages[end:]], follows=False)
+    return _turns(messages, end, len(messages))
 
 
-def _drop(  # noqa: PLR0913, PLR0917 - the readings of one request
-    out: Telemetry,
-    conversation: Conversation,
-    parts: SeenParts,
-    sized: Sequence[Sized],
-    calls: Mapping[int, SeenCall],
-    new: Collection[SeenCall],
-) -> None:
-    """Tell what a request, which does not continue the one before it, leaves out of it.
-
-    ``calls`` are the calls whose results the request holds, by the results' indexes, ``new`` those that are delivered
-    for the first time.
-    """
-    ids = [one.part.call_id for one in sized if one.part.part == semconv.TOOL_RESULTS and one.part.call_id is not None]
-    if any(call.fragment is REUSED for call in calls.values()) or len(ids) > len(set(ids)):
+def _drop(it: Read, conversation: Conversation, parts: SeenParts) -> None:
+    """Tell what a request, which does not continue the one before it, leaves out of it."""
+    places = [at for at, one in enumerate(it.sized) if one.part.part == semconv.TOOL_RESULTS]
+    ids = [call_id for at in places if (call_id := it.sized[at].part.call_id) is not None]
+    if any(call.fragment is REUSED for call in it.calls.values()) or len(ids) > len(set(ids)):
         return
     earlier, later = _messages(conversation.parts), _messages(parts)
     if not earlier or not later or len(conversation.parts.prints) >= MOST_PARTS:
@@ -486,13 +398,10 @@ def _drop(  # noqa: PLR0913, PLR0917 - the readings of one request
         if later[0].kind == _USER:
             conversation.has_restarted = True
             _begin(conversation, parts)
-        elif not conversation.has_restarted:
-            places = [place for place, one in enumerate(sized) if one.part.part == semconv.TOOL_RESULTS]
-            first = {id(call) for call in new}
-            if places and all(place in calls and id(calls[place]) in first for place in places):
-                dropped = earlier
-    if dropped:
-        _tell_dropped(out, conversation, earlier, later, dropped)
+        elif not conversation.has_restarted and places and all(it.calls.get(place) in it.new for place in places):
+            dropped = 0, len(earlier)
+    if dropped is not None:
+        _tell_dropped(it, conversation, earlier, later, *dropped)
 
 
 def _messages(parts: SeenParts) -> list[_Message]:
@@ -501,8 +410,8 @@ def _messages(parts: SeenParts) -> list[_Message]:
     return [one for one in found if one.bytes and one.kind not in _HEADS]
 
 
-def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool) -> list[_Message] | None:
-    """Return the piece that the later request leaves out, None without proof of a window."""
+def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool) -> tuple[int, int] | None:
+    """Return where the piece begins and ends that the later request leaves out, None without proof of a window."""
     prints = [one.print for one in later]
     places, end = set(prints), len(earlier)
     # Reminders behind the results are in no later request.
@@ -510,10 +419,7 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
         end -= 1
     if not end or earlier[end - 1].kind != _RESULT:
         end = len(earlier)
-    before = [one.print for one in earlier[:end]]
-    if before[-1] not in places:
-        return None
-    overlaps = _overlaps(before, prints)
+    overlaps = _overlaps([one.print for one in earlier[:end]], prints)
     if len(overlaps) != 1:
         return None
     first, stop, after = overlaps[0]
@@ -526,7 +432,7 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
         return None
     # The model may write the same text in several turns. Any other message that is still there was moved.
     was_moved = any(one.kind != _ASSISTANT and one.print in places for one in dropped)
-    return None if was_moved else dropped
+    return None if was_moved else (first, stop)
 
 
 def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]]:
@@ -546,23 +452,17 @@ def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]
     return found
 
 
-def _tell_dropped(
-    out: Telemetry,
-    conversation: Conversation,
-    earlier: list[_Message],
-    later: list[_Message],
-    dropped: list[_Message],
+def _tell_dropped(  # noqa: PLR0913, PLR0917 - both requests, and the piece
+    it: Read, conversation: Conversation, earlier: list[_Message], later: list[_Message], first: int, stop: int
 ) -> None:
     """Count what a window left out, and show it on the current span; forget the task when it is among it."""
-    start = next((at for at, one in enumerate(earlier) if one is dropped[0]), 0)
-    follows = bool(start) and earlier[start - 1].kind in _OF_THE_MODEL
-    turns = _turns([one.kind in _OF_THE_MODEL for one in dropped], follows=follows)
+    dropped, turns = earlier[first:stop], _turns(earlier, first, stop)
     has_task = any(one.print == conversation.task for one in dropped)
     has_task = has_task and all(one.print != conversation.task for one in later)
     if has_task:
         conversation.task = 0
     total, span = sum(one.bytes for one in dropped), trace.get_current_span()
-    out.metrics.dropped(total, turns, int(has_task))
+    it.out.metrics.dropped(total, turns, int(has_task))
     if span.is_recording():
         task: dict[str, bool] = {semconv.TASK_IS_DROPPED: True} if has_task else {}
         put_on_any(span, task)
@@ -570,6 +470,7 @@ def _tell_dropped(
         add_event(span, semconv.HISTORY_DROPPED_EVENT, attributes)
 
 
-def _turns(kinds: list[bool], *, follows: bool) -> int:
-    """Return the number of the model's messages, whose parts are true; ``follows`` is true when another is before."""
-    return sum(now and not last for last, now in zip([follows, *kinds], kinds, strict=False))
+def _turns(messages: list[_Message], first: int, stop: int) -> int:
+    """Return how many messages of the model begin in a piece of the history; one may have several parts."""
+    is_models = [one.kind in _OF_THE_MODEL for one in messages]
+    return sum(is_models[at] and not (at and is_models[at - 1]) for at in range(first, stop))

@@ -5,14 +5,14 @@ Tokens and prices are divided by the shares: bytes by part and tool, and their o
 
 from __future__ import annotations
 
-import marshal
 from array import array
-from itertools import accumulate
-from operator import sub
+from gc import get_referents
+from itertools import accumulate, chain, compress, repeat, zip_longest
+from operator import add, sub
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
-from agent_otel._internal.errors import attempt
+from agent_otel._internal.errors import ours
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 from agent_otel.measure.preview import preview
@@ -52,11 +52,9 @@ class Sized(NamedTuple):
     print: int
 
 
-def of_kind(parts: Any, kind: str) -> list[Any]:
-    """Return the parts of a kind; of a request that continues another, without reading the others."""
-    early = () if type(parts) is list else parts.of_kind(kind)
-    new = parts if type(parts) is list else parts[parts.first :]
-    return [*early, *(one for one in new if (one.part if type(one.part) is str else one.part.part) == kind)]
+def of_kind(sized: Sequence[Sized], kind: str) -> list[Sized]:
+    """Return the parts of a kind."""
+    return [one for one in sized if one.part.part == kind]
 
 
 def texts(value: object) -> Iterator[str]:
@@ -119,7 +117,7 @@ def outcome(value: object, measured: Size, arguments: object) -> int:
     text: Any = value
     if cls is str:
         text = f"{value[:_READ]}{value[-_READ:]}" if result_bytes > _LARGEST else value  # type: ignore[index]
-    elif not is_exact or result_bytes > _LARGEST or (text := attempt(marshal.dumps, value, 0)) is None:
+    elif not is_exact or result_bytes > _LARGEST or (text := plain_print(value)) is None:
         text = preview(value, _READ, 16 * _READ)
     if result_bytes < _FEW_BYTES:
         return hash((text, _NUMBERS.sub("", preview(arguments, _READ, 16 * _READ))))
@@ -129,6 +127,87 @@ def outcome(value: object, measured: Size, arguments: object) -> int:
 def beginning(value: object) -> str:
     """Return the first characters of a part."""
     return first_text(value)[:_HEAD]
+
+
+_DEEPEST: Final = 16
+_MOST_VALUES: Final = 100_000
+#: Sorts of plain data by the id of the type, because hashing a class may run its code. Any other value is an object.
+_SORTS: Final = {id(cls): sort for sort, cls in enumerate((str, int, bool, float, type(None), dict, list, tuple))}
+_OBJECT: Final = len(_SORTS)
+#: Tables that translate a row of sorts into a selection.
+_IS_TEXT, _IS_NUMBER, _IS_OPENED = (
+    bytes(sort in each for sort in range(256)) for each in ({0}, {1, 2, 3}, {5, 6, 7, _OBJECT})
+)
+
+# Prints of messages show that a request begins with the messages of an earlier request. Messages are read by depth:
+# their fields, the blocks in these fields, the fields of the blocks. The print of a depth is a hash of its values.
+
+
+class Depth(NamedTuple):
+    """The values at one depth as they are compared: their sorts, the texts, and the numbers as they are written.
+
+    Numbers are written because -1 has the hash of -2. ``lengths`` are the lengths of the structures that contain the
+    values, ``keys`` the keys of the dictionaries among these. ``types`` are the ids of the types of objects.
+    """
+
+    sorts: bytes = b""
+    lengths: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
+    types: tuple[int, ...] = ()
+    texts: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+
+def depths(values: list[Any], expected: Sequence[int] | None = None) -> list[Depth] | None:
+    """Return the values of messages by depth, or None for too many values or data that is not plain.
+
+    Return None also if they have other prints than those ``expected``. No code of a value's class runs.
+    """
+    found: list[Depth] = []
+    lengths: tuple[int, ...] = ()
+    keys: tuple[str, ...] = ()
+    left = _MOST_VALUES
+    while values:
+        left -= len(values)
+        if left < 0 or len(found) > _DEEPEST:
+            return None
+        sorts = bytes(map(_SORTS.get, map(id, map(type, values)), repeat(_OBJECT)))
+        opened = inner = list(compress(values, sorts.translate(_IS_OPENED)))
+        types: tuple[int, ...] = ()
+        if _OBJECT in sorts:
+            types = tuple(cls for cls in map(id, map(type, opened)) if cls not in _SORTS)
+            inner = [one if id(type(one)) in _SORTS else fields(one) for one in opened]
+            if not all(has or has is one for has, one in zip(inner, opened, strict=True)):
+                return None  # an object without fields
+        texts = tuple(compress(values, sorts.translate(_IS_TEXT)))
+        try:
+            numbers = tuple(map(repr, compress(values, sorts.translate(_IS_NUMBER))))
+        except ours(ValueError):  # a number has more digits than Python writes
+            return None
+        found.append(Depth(sorts, lengths, keys, types, texts, numbers))
+        if expected is not None and (len(found) > len(expected) or hash(found[-1]) != expected[len(found) - 1]):
+            return None
+        lengths, values = tuple(map(len, inner)), get_referents(*inner)
+        # If all keys of a dictionary are texts, it refers to its values only.
+        if len(values) != sum(lengths):
+            return None
+        keys = tuple(chain.from_iterable([one for one in inner if type(one) is dict]))
+    return found if expected is None or len(found) == len(expected) else None
+
+
+def prints(found: Sequence[Depth]) -> tuple[int, ...]:
+    """Return the prints of messages."""
+    return tuple(map(hash, found))
+
+
+def plain_print(value: Any) -> int | None:
+    """Return the print of plain data, else None. It changes with any value, key or position."""
+    return None if (found := depths([value])) is None else hash(prints(found))
+
+
+def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
+    """Return the values of messages, followed at each depth by the values of later messages."""
+    return [Depth(*map(add, *pair)) for pair in zip_longest(first, more, fillvalue=Depth())]
 
 
 # The shares of the parts in a request.
@@ -149,13 +228,6 @@ class Order(NamedTuple):
 
 
 NO_ORDER = Order(array("I"), array("H"))
-
-
-class Texts(NamedTuple):
-    """Digests of the large texts in a request, and the bytes of those that are there a second time."""
-
-    digests: frozenset[int] = frozenset()
-    duplicate_bytes: int = 0
 
 
 # Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
@@ -218,20 +290,36 @@ class Shares(NamedTuple):
     """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none.
 
     ``removed`` are the bytes by remedy that are missing in the results of the request, ``savable`` those that remedies
-    which are off would keep out of it.
+    which are off would keep out of it. ``texts`` are digests of the large texts in it, and ``duplicate_bytes`` the
+    bytes of those that are there a second time.
     """
 
     parts: int
     bytes: dict[tuple[str, str], int]
     order: Order = NO_ORDER
     removed: Mapping[str, int] = {}
-    texts: Texts = Texts()
     savable: Savable = NO_SAVABLE
-    #: Bytes by part.
-    by_part: Mapping[str, int] = {}
-    #: The part with most bytes, and the tool whose results have most.
-    largest_part: str | None = None
-    largest_tool: str | None = None
+    texts: frozenset[int] = frozenset()
+    duplicate_bytes: int = 0
+
+    def by_part(self) -> dict[str, int]:
+        """Return the bytes by part."""
+        found: dict[str, int] = {}
+        for (part, _), size in self.bytes.items():
+            found[part] = found.get(part, 0) + size
+        return found
+
+    @property
+    def largest_part(self) -> str | None:
+        """The part with most bytes."""
+        sizes = self.by_part()
+        return max(sizes, key=sizes.__getitem__, default=None)
+
+    @property
+    def largest_tool(self) -> str | None:
+        """The tool whose results have most bytes."""
+        sizes = {tool: size for (part, tool), size in self.bytes.items() if part == semconv.TOOL_RESULTS if tool}
+        return max(filter(sizes.__getitem__, sizes), key=sizes.__getitem__, default=None)
 
     def add_behind(self, amounts: list[float], left: float, rate: float) -> None:
         """Add the last bytes of the request, so many as are ``left``, at a rate to the amounts of its parts and tools.

@@ -20,7 +20,7 @@ from agent_otel._internal import errors, fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
-from agent_otel.core.request_parts import of_kind, portions, timeless
+from agent_otel.core.request_parts import of_kind, plain_print, portions, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean
@@ -36,8 +36,6 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 
-#: Of requests with definitions of the same size, one of so many is read.
-SAMPLED: Final = 16
 _MOST_REQUESTS: Final = 256
 _MOST_TOOLS: Final = 256
 _MOST_VARIANTS: Final = 8
@@ -67,18 +65,21 @@ class Definitions:
     def reset(self) -> None:
         """Drop all definitions and renew the lock, for a forked child."""
         self._lock = threading.Lock()
-        self._requests: dict[tuple[Any, ...], int] = {}
+        self._requests: dict[tuple[Any, ...], None] = {}
         #: The schema in the last request, and the fingerprints of all schemas so far.
         self._tools: dict[tuple[Any, ...], tuple[dict[str, str], frozenset[str]]] = {}
 
     def compare(self, owner: tuple[Any, ...], definitions: object, fingerprint: int) -> list[NewDefinition]:
-        """Return the new definitions of a request; none for most requests of the same size."""
+        """Return the new definitions of a request; none for those that were compared before."""
         with self._lock:
-            times = self._requests.pop((owner, fingerprint), 0)
-            tool_names.keep(self._requests, (owner, fingerprint), times + 1, _MOST_REQUESTS)
-        if times % SAMPLED:
-            return []
-        found = {name: _properties(known) for name, known in tool_names.definitions_in(definitions)}
+            if (owner, fingerprint) in self._requests:
+                return []
+            tool_names.keep(self._requests, (owner, fingerprint), most=_MOST_REQUESTS)
+        found: dict[str, dict[str, str]] = {}
+        for name, known in tool_names.definitions_in(definitions):
+            tool_names.keep(tool_names.seen, name)
+            tool_names.note_description(name, known.get("description"))
+            found[name] = _properties(known)
         with self._lock:
             new = [self._compared((*owner, name), name, schema) for name, schema in found.items()]
         return [definition for definition in new if definition is not None]
@@ -110,26 +111,26 @@ def _change(before: dict[str, str], schema: dict[str, str]) -> dict[str, tuple[s
     return {key: tuple(sorted(paths)[:_MOST_SHOWN]) for key, paths in found.items()}
 
 
-def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> None:
-    """Compare the definitions of tools in a request with those of earlier ones; show new ones, and count changes."""
-    offered = of_kind(sized, semconv.TOOLS)
-    if not offered:
-        return
+def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> ToolSet | None:
+    """Return the tools that a request offers, None without any; show new definitions, and count changes."""
+    # The first part has all tools; only requests of old APIs have a further one.
+    offered = next(iter(of_kind(sized, semconv.TOOLS)), None)
+    if offered is None:
+        return None
     system = next((timeless(one.part.value)[:_HEAD] for one in of_kind(sized, semconv.SYSTEM)), "")
-    agent = execution_context.agent_of(request.agent)
-    for one in offered:
-        tool_names.note_definitions(one.part.value, one.print)
-        for name, this, change in definitions.compare((agent, system), one.part.value, one.print):
-            tool = clean(name)
-            out.metrics.defined(tool, this)
-            if change is None:
-                continue
-            out.metrics.record(semconv.SCHEMA_CHANGES, 1, tool)
-            span = trace.get_current_span()
-            if span.is_recording():
-                add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **change})
-            else:
-                tool_names.keep(unshown, tool, change, _MOST_TOOLS)
+    owner = execution_context.agent_of(request.agent), system
+    for name, this, change in definitions.compare(owner, offered.part.value, offered.print):
+        tool = clean(name)
+        out.metrics.defined(tool, this)
+        if change is None:
+            continue
+        out.metrics.record(semconv.SCHEMA_CHANGES, 1, tool)
+        span = trace.get_current_span()
+        if span.is_recording():
+            add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **change})
+        else:
+            tool_names.keep(unshown, tool, change, _MOST_TOOLS)
+    return tool_sets.of(out, offered)
 
 
 def _properties(definition: dict[str, Any]) -> dict[str, str]:
@@ -300,11 +301,9 @@ fork.after_fork(drift.reset)
 
 
 # Tools that model requests offer: the bytes and tokens of their definitions, and those that are never called. A set of
-# definitions is read when a request has it first, and again from time to time. By tool, its bytes and tokens are
-# counted for several requests at once, because a request may offer hundreds of tools.
+# definitions is read when a request has it first. By tool, its bytes and tokens are counted for several requests at
+# once, because a request may offer hundreds of tools.
 
-#: Requests of a set after which its definitions are read again: others may have the same size.
-READ_AGAIN: Final = 64
 #: Requests and seconds after which what a set has sent is counted by tool.
 COUNTED_AFTER: Final = 16
 _SECONDS: Final = 5.0
@@ -313,25 +312,26 @@ _MOST_OFFERED: Final = 1_024
 
 
 class ToolSet:
-    """The definitions that a request offers: the bytes of each by the tool's name."""
+    """The definitions that a request offers: their prints in order, and the bytes of each by the tool's name."""
 
     __slots__ = (
-        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "sizes", "uncalled", "uncalled_bytes"),
-        "uses",
+        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "count", "prints", "sizes", "uncalled"),
+        "uncalled_bytes",
     )
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
         sizes: dict[str, int] = {}
+        self.prints: list[tuple[str, int | None]] = []
         for name, definition in tool_names.definitions_in(definitions):
+            self.prints.append((name, plain_print(definition)))
             if len(sizes) < _MOST_OFFERED:
                 sizes[clean(name)] = sizes.get(clean(name), 0) + size(definition).bytes
-        self.bytes = whole_bytes
+        self.bytes, self.count = whole_bytes, len(listed(definitions))
         #: The bytes of a definition, with its share of what stands around all.
         self.sizes = dict(zip(sizes, portions(whole_bytes, list(sizes.values())), strict=True))
         #: Tools that no call of this process has had so far.
         self.uncalled: frozenset[str] = frozenset(self.sizes)
         self.uncalled_bytes = sum(self.sizes.values())
-        self.uses = 0
         self._seen_at: tuple[int, int] = (-1, -1)
         self._requests = self._tokens = 0
         self._counted_at = 0.0
@@ -372,7 +372,7 @@ class ToolSet:
 
 
 class ToolSets:
-    """The sets of definitions in the requests of this process; the least recently read is dropped first."""
+    """The sets of definitions in the requests of this process; the first is dropped first."""
 
     def __init__(self) -> None:
         self.reset()
@@ -380,42 +380,27 @@ class ToolSets:
     def reset(self) -> None:
         """Drop all sets and renew the lock, for a forked child; the parent counts what they have sent."""
         self._lock = threading.Lock()
-        self._sets: dict[tuple[int, int], ToolSet] = {}
+        self._sets: dict[int, ToolSet] = {}
         self._out: Telemetry | None = None
         self._counts_at_exit = False
 
-    def of(self, out: Telemetry, sized: Sequence[Sized]) -> ToolSet | None:
-        """Return the tools that a request offers; None without any."""
-        parts = of_kind(sized, semconv.TOOLS)
-        if not parts:
-            return None
-        # The first part has all tools; only requests of old APIs have a further one.
-        value, whole_bytes = parts[0].part.value, parts[0].bytes
-        key = parts[0].print, len(listed(value))
-        found = self._sets.get(key)
-        if found is None or found.uses >= READ_AGAIN:
-            found = self._read(out, key, value, whole_bytes)
-        found.uses += 1
-        return found
-
-    def _read(self, out: Telemetry, key: tuple[int, int], value: Any, whole_bytes: int) -> ToolSet:
-        new = ToolSet(value, whole_bytes)
+    def of(self, out: Telemetry, offered: Sized) -> ToolSet:
+        """Return the tools of a part of a request."""
+        found = self._sets.get(offered.print)
+        if found is not None:
+            return found
+        new = ToolSet(offered.part.value, offered.bytes)
         with self._lock:
-            before = self._sets.pop(key, None)
-            if before is not None and before.sizes == new.sizes:
-                new, before = before, None
-                new.uses = 0
-            self._sets[key] = new
+            found = self._sets.setdefault(offered.print, new)
             dropped = self._sets.pop(next(iter(self._sets))) if len(self._sets) > _MOST_SETS else None
             self._out = out
             if not self._counts_at_exit:
                 # Registered after the provider's own, this runs before it.
                 atexit.register(self.count_all)
                 self._counts_at_exit = True
-        for left in (before, dropped):
-            if left is not None:
-                self._count(out, left)
-        return new
+        if dropped is not None:
+            self._count(out, dropped)
+        return found
 
     def sent(self, out: Telemetry, tools: ToolSet, tokens: int) -> None:
         """Add a request with these tools, and the tokens of their definitions."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _MOST: Final = 2_048
-_MOST_DEFINITIONS: Final = 1_024
 _DEEPEST: Final = 3
 #: Where definitions of tools have what is named: OpenAI, Bedrock, Gemini, Mistral.
 _INNER: Final = ("function", "custom", "toolSpec", "functionDeclarations", "function_declarations", "tools")
@@ -27,14 +26,13 @@ seen: dict[str, None] = {}
 offered: dict[str, None] = {}
 #: Names of tools that adapters have called; read for each call, so without a function.
 called: dict[str, None] = {}
-_definitions: dict[int, None] = {}
 #: The beginnings of the tools' descriptions, as the last request or MCP server with another definition had them.
 descriptions: dict[str, str] = {}
 
 
 def reset() -> None:
     """Forget all names."""
-    for names in (seen, offered, called, _definitions, descriptions):
+    for names in (seen, offered, called, descriptions):
         names.clear()
 
 
@@ -43,16 +41,6 @@ def is_called(name: str) -> bool:
     if name in called:
         return True
     return any(name.endswith(known) and not name[-len(known) - 1].isalnum() for known in tuple(called) if known)
-
-
-def note_definitions(definitions: object, fingerprint: int) -> None:
-    """Remember the names in a model request's definitions of tools, unless the same were read before."""
-    if fingerprint in _definitions:
-        return
-    keep(_definitions, fingerprint, most=_MOST_DEFINITIONS)
-    for name, definition in definitions_in(definitions):
-        keep(seen, name)
-        note_description(name, definition.get("description"))
 
 
 def note_description(name: str, description: object) -> None:

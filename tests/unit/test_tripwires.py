@@ -17,7 +17,7 @@ import pytest
 from agent_otel._internal.failures import error_type
 from agent_otel.core import request_parts, run_visit, tool_visit
 from agent_otel.core.request_prefix import plain_part
-from agent_otel.core.tool_names import note_definitions
+from agent_otel.core.tool_definitions import definitions
 from agent_otel.core.types import Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks, runtimes
 from agent_otel.integrations.hooks import Hook
@@ -842,7 +842,7 @@ def _read(reader: ModelReader, instance: Any, args: tuple[Any, ...], kwargs: Jso
         request = reader.request(Invocation(instance, args, kwargs))
         for number, part in enumerate(map(plain_part, request.parts if request is not None else ())):
             _measured(part.value)
-            note_definitions(part.value, hash((kind_of(part), number, id(part.value))))
+            definitions.compare((), part.value, hash((kind_of(part), number, id(part.value))))
 
 
 def kind_of(part: Any) -> str:

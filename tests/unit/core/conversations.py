@@ -208,9 +208,9 @@ def main(way: str, *seeds: str) -> None:
                 if draw.random() < 0.25:
                     program.change()
                 with tracer.start_as_current_span("chat"):
-                    sent, pending = delivery.take(out(), program.request(reads=way == "read"))
-                    if pending is not None and draw.random() < 0.3:
-                        pending.responded(asks=False)
+                    sent = delivery.take(out(), program.request(reads=way == "read"))
+                    if sent.pending is not None and draw.random() < 0.3:
+                        sent.pending.responded(asks=False)
                 spans = [{**span, "trace": None} for span in telemetry.spans()]
                 metrics = [one for one in telemetry.metrics() if one["name"] != "agent_otel.process.start_time"]
                 shares = sent.shares
@@ -218,8 +218,8 @@ def main(way: str, *seeds: str) -> None:
                     shares.parts,
                     sorted(shares.bytes.items()),
                     shares.order.sizes.tolist(),
-                    shares.texts[1],
-                    shares[7:],
+                    shares.duplicate_bytes,
+                    (shares.by_part(), shares.largest_part, shares.largest_tool),
                 ]
                 saved = shares.savable.by_remedy(settings.current())
                 line = [seed, turn, program.name, sent.bytes, told, saved, spans, metrics]

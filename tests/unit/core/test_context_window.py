@@ -31,7 +31,7 @@ def test_the_largest_part_and_tool_are_those_with_most_bytes() -> None:
     sized = [Sized(RequestPart(part, "", f"call-{at}", name), size, 0) for at, (part, name, size) in enumerate(sizes)]
     found = []
     for end in range(1, len(sized) + 1):  # as the requests of a conversation have them
-        shares, _ = add_shares(shares, sized[:end], {}, ())
+        shares, _ = add_shares(shares, sized[end - 1 : end], {}, ())
         found.append((shares.largest_part, shares.largest_tool))
     assert [
         *(("user", None), ("tool_arguments", None), ("tool_arguments", None), ("tool_arguments", None)),
@@ -75,7 +75,7 @@ def test_a_model_without_a_price_has_that_of_the_model_that_answers() -> None:
         "real-2": ModelFacts(None, dearer),
     }
     for model, answered_by in (("chat-7", "real"), ("chat-8", "real"), ("real-2", "real"), (None, "real")):
-        models.when_answered(model, answered_by, lambda at, facts: found.append((at, facts)), model)
+        models.when_answered(model, answered_by, lambda facts, at=model: found.append((at, facts)))
     models.when_answered("chat-8", "chat-7", lambda facts: found.append((0, facts)))
     models.when_answered("openai/ft:real:a::1", "real", lambda facts: found.append((2, facts)))
     models.when_answered("chat-8", None, lambda facts: found.append((1, facts)))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core.request_prefix import Messages, depths, joined, prints, recognised
+from agent_otel.core.request_parts import depths, joined, prints
+from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import RequestPart
 from tests.rows import each_row
 from tests.unit.core.conversations import Message
@@ -59,9 +60,9 @@ def _messages(items: list[Any], *head: Any) -> Messages:
 
 def _begin(before: Messages, now: Messages) -> bool:
     """Return true when a request is known to begin with the messages of an earlier one."""
-    earlier = depths(before.plain(0, len(before.items)), len(before.head))
+    earlier = depths(before.plain(0, len(before.items)))
     assert earlier is not None
-    return recognised(now.plain(0, len(before.items)), prints(earlier), len(now.head)) is not None
+    return depths(now.plain(0, len(before.items)), prints(earlier)) is not None
 
 
 def test_a_history_that_has_grown_begins_as_before() -> None:
@@ -193,7 +194,7 @@ def test_a_value_in_the_place_of_another_is_noticed_and_no_code_of_its_class_run
             is_same = structure[place] is odd
             structure[place] = odd
             messages = [make(**each) if type(each) is dict else each for each in items]
-            assert (recognised(messages, kept) is not None) == is_same, place
+            assert (depths(messages, kept) is not None) == is_same, place
     assert hostile.ran == []
 
 
@@ -206,28 +207,28 @@ def test_messages_that_take_the_place_of_freed_ones_are_compared_by_what_they_ho
     for number in range(50):
         content = f"{number:04}" + "x" * 20_000
         items[2] = {"role": "tool", "tool_call_id": "call_1", "content": content, "is_error": False}
-        assert recognised(items, kept) is None
+        assert depths(items, kept) is None
         items[2] = None
         items[2] = {"role": "tool", "tool_call_id": "call_1", "content": "x" * 20_000, "is_error": False}
-        assert recognised(items, kept) is not None
+        assert depths(items, kept) is not None
 
 
 def test_one_message_that_is_in_a_history_twice() -> None:
     message = {"role": "user", "content": [{"type": "text", "text": "on"}]}
     twice = depths([message, message])
     assert twice is not None
-    assert recognised([message, copy.deepcopy(message)], prints(twice)) is not None
-    assert recognised([message, {**message, "content": "on"}], prints(twice)) is None
+    assert depths([message, copy.deepcopy(message)], prints(twice)) is not None
+    assert depths([message, {**message, "content": "on"}], prints(twice)) is None
     message["content"] = [{"type": "text", "text": "off"}]
-    assert recognised([message, message], prints(twice)) is None
+    assert depths([message, message], prints(twice)) is None
 
 
 def test_blocks_that_move_to_the_next_message_are_noticed() -> None:
     one, two, three = ({"type": "text", "text": text} for text in ("a", "b", "c"))
     known = depths([{"content": [one, two]}, {"content": [three]}])
     assert known is not None
-    assert recognised([{"content": [one]}, {"content": [two, three]}], prints(known)) is None
-    assert recognised([{"content": [one, two]}, {"content": (three,)}], prints(known)) is None
+    assert depths([{"content": [one]}, {"content": [two, three]}], prints(known)) is None
+    assert depths([{"content": [one, two]}, {"content": (three,)}], prints(known)) is None
 
 
 @each_row("objects", [(), (1,), (1, 3), (0, 2)], ids=str)
@@ -243,7 +244,7 @@ def test_messages_are_recognised_whether_they_were_read_at_once_or_one_after_the
     assert more is not None
     assert whole is not None
     assert joined(first, more) == whole
-    assert recognised(copy.deepcopy(items), prints(joined(first, more))) == whole
+    assert depths(copy.deepcopy(items), prints(joined(first, more))) == whole
 
 
 def test_nothing_of_a_request_is_kept() -> None:
@@ -253,6 +254,6 @@ def test_nothing_of_a_request_is_kept() -> None:
     text = items[2]["content"]
     references = sys.getrefcount(text)
     kept = prints(known)
-    assert recognised(items, kept) is not None
+    assert depths(items, kept) is not None
     assert sys.getrefcount(text) == references
-    assert {type(each) for one in kept for each in one} == {bytes, int}
+    assert {type(each) for each in kept} == {int}

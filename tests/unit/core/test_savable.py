@@ -43,7 +43,7 @@ def _messages(turns: int) -> list[dict[str, Any]]:
 
 def _shares(messages: list[dict[str, Any]], before: Shares = NO_SHARES) -> Shares:
     sized = [Sized(part, size(part.value).bytes, 0) for part in chat({"messages": messages})]
-    return delivery.add_shares(before, sized, {}, ())[0]
+    return delivery.add_shares(before, sized[before.parts :], {}, ())[0]
 
 
 def _savable(shares: Shares, **more: Any) -> dict[str, int]:
