@@ -125,8 +125,8 @@ print(json.dumps([said, called["parent"], roots, [[each["count"], each["sum"]] f
 
 
 def test_a_run_that_is_continued_is_an_execution(environment: Callable[[str], Environment]) -> None:
-    """The model's call waits for the program, which continues the run."""
+    """The model's call waits for the program, which continues the run: both halves are one trace."""
     with OpenAIServer(script.decide) as server:
         done = environment("agno").run(_CONTINUED, server.base_url, env={"AGENT_OTEL": "1"}, check=True)
-    roots = ["invoke_agent clerk", "invoke_agent clerk"]
+    roots = ["invoke_agent clerk"]
     assert json.loads(done.stdout.splitlines()[-1]) == ["done", "invoke_agent clerk", roots, [[1, 1]]]
