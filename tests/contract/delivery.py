@@ -46,7 +46,8 @@ class Delivery(Contract):
         found = _counted(runs.on["cases"][case_name]["metrics"], "agent_otel.tool.result.delivered")
         if not self.tells_failures:
             for record in self.cases()[case_name].records:
-                found -= Counter({record.tool: found[record.tool] if record.error is not None else 0})
+                is_failure = record.error is not None and record.produced is None
+                found -= Counter({record.tool: found[record.tool] if is_failure else 0})
         # A structured result is known by its passages only if the framework makes a text of it.
         by_passages = not (self.knows_ids or self.knows_names)
         assert found == +expected or (case_name == "structured" and by_passages and not found)

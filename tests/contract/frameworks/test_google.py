@@ -162,7 +162,7 @@ _NODES = ("as a node", "as a node that raises", "as a node that waits for approv
 
 def _node(tool: str, call_id: str, produced: int | None = None, error: str | None = None, **more: Any) -> Case:
     """Return a case of a tool that is a node of a workflow."""
-    records = (Record(tool, None, produced, error=error, agent=""),)
+    records = (Record(tool, None, produced, error=error, agent="flow"),)
     return Case((tool,), ((call_id, tool, KEY),), records, setting="node", unsent=(call_id,), **more)
 
 

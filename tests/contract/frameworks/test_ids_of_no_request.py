@@ -68,7 +68,7 @@ def test_a_crew_of_gemini(environment: Callable[[str], Environment]) -> None:
             _BEGIN + _CREWAI + _END, server.base_url, env={"AGENT_OTEL": "1", **QUIET}, check=True
         )
     report = json.loads(done.stdout.splitlines()[-1])
-    assert sorted(report[0]) == [["execute_tool big", "invoke_agent", size] for size in (300, 400, 500)]
+    assert sorted(report[0]) == [["execute_tool big", "invoke_agent clerk", size] for size in (300, 400, 500)]
     assert report[1:] == [1200, 3]
 
 

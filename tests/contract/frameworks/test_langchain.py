@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, KEY, Case, Record, failed, looked_up, of_one_agent
 from tests.contract.delivery import WHOLE, Delivery
 from tests.contract.suite import Contract
 from tests.contract.toolbox import LOOKUP_BYTES
@@ -134,12 +134,18 @@ class TestLangGraph(Delivery):
 
 
 class TestLangGraphOldest(TestLangGraph):
-    """``create_react_agent`` of LangGraph 0.2, whose node turns every exception into text."""
+    """``create_react_agent`` of LangGraph 0.2, whose node turns every exception into text.
+
+    It does not tell tools which agent calls them.
+    """
 
     environment = "langchain-oldest"
     integrations: ClassVar = {**TestLangGraph.integrations, **TestLangChainOlder.integrations}
     origin = None
-    own: ClassVar = {name: case for name, case in TestLangGraph.own.items() if "middleware" not in name}
+    own: ClassVar = {
+        **{name: case for name, case in TestLangGraph.own.items() if "middleware" not in name},
+        "agent as a tool": of_one_agent(TestLangGraph.own["agent as a tool"]),
+    }
 
 
 del Contract, Delivery

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_otel.testing.servers.openai import Json, Reply, ToolCall
 from tests.contract import script
-from tests.contract.cases import DELEGATED, DELEGATED_BYTES, Case, Cut, Record, looked_up
+from tests.contract.cases import DELEGATED, DELEGATED_BYTES, Case, Cut, Record, looked_up, of_one_agent
 from tests.contract.delivery import LARGE, WHOLE, Delivery
 from tests.contract.toolbox import LOOKUP_BYTES
 
@@ -134,7 +134,7 @@ def in_code(request: Json, line: str) -> Reply:
 
 
 class TestSmolagentsCode(TestSmolagents):
-    """Agents that write code: what it prints is cut at 50,000 characters."""
+    """Agents that write code: what it prints is cut at 50,000 characters. The code does not tell tools whose it is."""
 
     unfound: ClassVar = {}
     knows_ids = False
@@ -142,6 +142,7 @@ class TestSmolagentsCode(TestSmolagents):
     decide = staticmethod(code)
     own: ClassVar = {
         **{name: case for name, case in TestSmolagents.own.items() if name != "two megabytes"},
+        "agent as a tool": of_one_agent(TestSmolagents.own["agent as a tool"]),
         "too large to be printed": LARGE,
     }
     # Of the text and a line end 25,000 characters at each end, without that line end, and 72 between them.
