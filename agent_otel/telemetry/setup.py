@@ -112,14 +112,15 @@ class Telemetry:
         if found is not None:
             return found
         base = self.by_run["", ""]
-        agent, workflow = map(base.metrics.limit, (semconv.AGENT_NAME, semconv.WORKFLOW_NAME), run)
-        if len(self.by_run) > MOST_SETS and (agent, workflow) not in self.by_run:
-            agent, workflow = agent and semconv.OTHER, workflow and semconv.OTHER
-        found = self.by_run.get((agent, workflow))
+        limit = base.metrics.limit
+        run = limit(semconv.AGENT_NAME, run[0]), limit(semconv.WORKFLOW_NAME, run[1])
+        if semconv.OTHER in run or (len(self.by_run) > MOST_SETS and run not in self.by_run):
+            run = run[0] and semconv.OTHER, run[1] and semconv.OTHER
+        found = self.by_run.get(run)
         if found is None:
-            found = Telemetry(self.settings, self.tracer, self.sinks, self._values, base, (agent, workflow))
+            found = Telemetry(self.settings, self.tracer, self.sinks, self._values, base, run)
             found.metrics.announce(self.settings.limits)
-            found = self.by_run.setdefault((agent, workflow), found)
+            found = self.by_run.setdefault(run, found)
         return found
 
     def labelled(self) -> Telemetry:
