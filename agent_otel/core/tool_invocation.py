@@ -332,13 +332,13 @@ class ToolInvocation(Dispatch):
             self.error_type = error_type(own)
             self.failure = failure_text(own, self.out.settings, self.name) if self.out.captures else None
             self.failure = self.failure and without(self.failure, self.injected or {})
-        if self.failed is not None:  # read when the exception was raised, before a remedy
+        if None not in (self.failed, self.handed):  # read when the exception was raised, before a remedy
             return
         text = None if reader.failure_text is None else reader.failure_text(error)
         if text is not None:
             self.failed = size(text)
             self.handed = self.failed.bytes
-        elif issubclass(type(error), Exception):  # the framework makes a text of it later, if at all
+        elif self.failed is None and issubclass(type(error), Exception):  # the framework may make a text of it
             own_text = text_of(own, _LONGEST_ERROR)
             self.failed, self.prints = size(own_text), prints(own_text)
 
