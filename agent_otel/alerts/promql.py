@@ -132,8 +132,8 @@ class Events(NamedTuple):
     """A counter, or a histogram's ``part``, to count by these labels, with these matchers."""
 
     metric: Metric
-    by: tuple[str, ...] = (semconv.GEN_AI_TOOL_NAME, semconv.AGENT_NAME)
-    matchers: tuple[str, ...] = ()
+    by: tuple[str, ...]
+    matchers: tuple[str, ...]
     #: Name in recorded series. The default is the metric's name.
     name: str = ""
     part: str = ""

@@ -30,15 +30,15 @@ _AGENT: Final = (semconv.AGENT_NAME,)
 _TOOL: Final = (semconv.GEN_AI_TOOL_NAME, *_AGENT)
 _RUN: Final = (semconv.WORKFLOW_NAME, *_AGENT)
 _WORKFLOW: Final = (semconv.RUNTIME, *_RUN)
-_BOUNDARY: Final = (*_WORKFLOW, semconv.ACTIVITY, semconv.DIRECTION)
-_MODEL: Final = (semconv.REQUEST_MODEL, *_AGENT)
 #: Labels to group by, by their names in the rules.
 _LABELS: Final = {
     "agent": _AGENT,
     "tool": _TOOL,
+    "run": _RUN,
+    "model": (semconv.REQUEST_MODEL, *_AGENT),
     "workflow": _WORKFLOW,
     "directed": (*_WORKFLOW, semconv.DIRECTION),
-    "boundary": _BOUNDARY,
+    "boundary": (*_WORKFLOW, semconv.ACTIVITY, semconv.DIRECTION),
     "cap": (semconv.RUNTIME, semconv.DIRECTION),
     "integration": (semconv.INTEGRATION, semconv.VERSION),
     "job": (),
@@ -49,17 +49,6 @@ _LABELS: Final = {
 DAPR_WORKFLOW: Final = "dapr_runtime_workflow_payload_size_ratio"
 DAPR_ACTIVITY: Final = "dapr_runtime_workflow_activity_payload_size_ratio"
 DAPR_LABELS: Final = ("app_id", "namespace", "workflow_name", "activity_name")
-
-#: Results of operations on the claim store: the store failed, or it answered without a result
-#: (agent_otel/remedies/claim_check/envelope.py).
-STORE_FAILS: Final = ("error", "timeout", "open")
-NOT_RESOLVED: Final = ("not_found", "expired", "denied", "corrupt")
-
-#: Reasons of harmless fragments: the agent can read the rest. Then reasons that the model is told about.
-READABLE: Final = (semconv.CLAIM_CHECK, semconv.PAGE)
-TOLD: Final = ("marker", semconv.OFFLOADED, semconv.CEILING)
-#: Layers with a known limit. They harm larger results. Other layers may harm them.
-HARD_LAYERS: Final = (semconv.CEILING, semconv.HOST, semconv.PAYLOAD, semconv.TRANSPORT, semconv.CONTEXT)
 
 
 @dataclass(frozen=True)
@@ -164,81 +153,6 @@ _PIECES: Final = {
 
 # --- expressions -------------------------------------------------------------------------------------------------
 
-_NO_REMEDY: Final = f'{semconv.LAYER}!="{semconv.LAYER_REMEDY}"'
-_OF_NO_PAGE: Final = f'{prometheus_label(semconv.GEN_AI_TOOL_NAME)}!="{semconv.GET_TOOL_RESULT}"'
-#: The definition of an incomplete answer, also of tiles and columns: the model was not told that it had a part only.
-UNTOLD: Final = (f'{semconv.REASON}!~"{"|".join((*READABLE, *TOLD))}"', _OF_NO_PAGE)
-#: Counters, by their names in the rules.
-EVENTS: Final = {
-    "results": Events(semconv.RESULT_SIZE, name="agent_otel_tool_results", part="count"),
-    "grown": Events(semconv.RESULTS_GROWN),
-    "over_hard": Events(
-        semconv.RESULTS_OVER_BUDGET,
-        (*_TOOL, semconv.LAYER),
-        (f'{semconv.LAYER}=~"{"|".join(HARD_LAYERS)}"',),
-        name="agent_otel_tool_results_over_limit",
-    ),
-    "over_soft": Events(
-        semconv.RESULTS_OVER_BUDGET,
-        matchers=(f'{semconv.LAYER}!~"{"|".join(HARD_LAYERS)}"',),
-        name="agent_otel_tool_results_over_default",
-    ),
-    "over_ceiling": Events(
-        semconv.RESULTS_LARGE,
-        matchers=(f'{semconv.THRESHOLD}="{semconv.CEILING}"',),
-        name="agent_otel_tool_results_over_ceiling",
-    ),
-    "repeats": Events(semconv.TOOL_REPEATS, (*_TOOL, semconv.BY)),
-    # Without results that a remedy cut on purpose.
-    "cuts": Events(
-        semconv.RESULTS_TRUNCATED, matchers=(_NO_REMEDY,), name="agent_otel_tool_results_truncated_without_remedies"
-    ),
-    "untold": Events(semconv.ANSWERS_INCOMPLETE, matchers=UNTOLD, name="agent_otel_answers_incomplete"),
-    "told": Events(
-        semconv.ANSWERS_INCOMPLETE,
-        matchers=(f'{semconv.REASON}=~"{"|".join(TOLD)}"', _OF_NO_PAGE),
-        name="agent_otel_answers_incomplete_told",
-    ),
-    "ended": Events(semconv.EXECUTION_TOOL_CALLS, _AGENT, name="agent_otel_executions", part="count"),
-    "stores_large": Events(semconv.STORES_LARGE, _WORKFLOW),
-    "calls": Events(semconv.TOOL_DURATION, name="gen_ai_execute_tool_calls", part="count"),
-    "errors": Events(
-        semconv.TOOL_DURATION,
-        matchers=(f'{prometheus_label(semconv.ERROR_TYPE)}!=""',),
-        name="gen_ai_execute_tool_errors",
-        part="count",
-    ),
-    # Calls, those with refused arguments included.
-    "all_calls": Events(semconv.ARGS_SIZE, name="agent_otel_tool_calls", part="count"),
-    "refused": Events(semconv.INVALID_ARGUMENTS),
-    "lost": Events(semconv.HISTORY_LOST, _AGENT),
-    "tasks_dropped": Events(semconv.TASKS_DROPPED, _AGENT),
-    "rejected": Events(semconv.REQUESTS_REJECTED, (*_MODEL, semconv.REASON)),
-    "context_near": Events(semconv.CONTEXT_NEAR, _MODEL),
-    "over_cap": Events(semconv.PAYLOAD_OVER_CAP, _BOUNDARY),
-    "payloads_rejected": Events(semconv.PAYLOADS_REJECTED, _BOUNDARY),
-    "operations": Events(semconv.CLAIM_CHECK_OPERATIONS, (semconv.OPERATION,)),
-    "failed": Events(
-        semconv.CLAIM_CHECK_OPERATIONS,
-        (semconv.OPERATION,),
-        (f'{semconv.RESULT}=~"{"|".join(STORE_FAILS)}"',),
-        name="agent_otel_claim_check_failures",
-    ),
-    "unresolved": Events(
-        semconv.CLAIM_CHECK_OPERATIONS,
-        (semconv.RESULT,),
-        (f'{semconv.RESULT}=~"{"|".join(NOT_RESOLVED)}"',),
-        name="agent_otel_claim_check_unresolved",
-    ),
-    "limits_hit": Events(semconv.LIMITS_HIT, (semconv.LIMIT,)),
-    "denied": Events(semconv.POLICY_DENIED, (*_TOOL, semconv.RULE, semconv.MODE)),
-    "self_errors": Events(semconv.INTERNAL_ERRORS, (semconv.WHERE,)),
-    **{
-        f"{name}_{part}": Events(metric, _RUN, name=promql.exposed(metric, part), part=part)
-        for name, metric in (("price", semconv.EXECUTION_PRICE), ("tokens", semconv.EXECUTION_TOKENS))
-        for part in ("sum", "count")
-    },
-}
 #: Histograms whose fullest bucket counts: the labels to group by, and those of this package's own series.
 _FULLEST: Final = {
     DAPR_WORKFLOW: (DAPR_LABELS[:3], ()),
@@ -248,12 +162,24 @@ _FULLEST: Final = {
 _THRESHOLD: Final = re.compile(r"<(\w+)(%|/300s)?>")
 _TERM: Final = re.compile(r"\{([^{}]+)\}")
 #: Whom alerts are about, by the names in the rules: the beginning of the summary, labels, dashboard with its variables.
-#: Then series that are recorded for expressions.
-_WHO, _RECORDED, _groups = yaml.safe_load_all(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+#: Then counters, and series that are recorded for expressions.
+_WHO, _counters, _RECORDED, _groups = yaml.safe_load_all(
+    Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
+)
 #: The rules of each group of the files. Rules of one name differ in their severity or their condition. Prometheus
 #: evaluates a group in order. Mimir and Grafana Cloud refuse one with more than 20 rules, by default. No group reads
 #: what another one records.
 GROUPS: Final[dict[str, list[dict[str, Any]]]] = _groups
+
+
+def _events(metric: str, by: Iterable[str] = ("tool",), matchers: Iterable[str] = (), **named: str) -> Events:
+    labels = tuple(label for name in by for label in _LABELS.get(name, (name,)))
+    return Events(getattr(semconv, metric), labels, tuple(matchers), **named)
+
+
+EVENTS: Final = {name: _events(**row) for name, row in _counters.items()}
+#: The definition of an incomplete answer, also of tiles and columns.
+UNTOLD: Final = EVENTS["untold"].matchers
 
 
 def _with_values(thresholds: Thresholds, text: str) -> str:
