@@ -173,11 +173,7 @@ def _folder(grafana: Server, name: str) -> str:
 
 
 def _save(grafana: Server, uid: str, text: str, folder: str, *, overwrite: bool) -> tuple[str, str, str]:
-    """Write a dashboard; return its state, uid and address.
-
-    Raises:
-        Failure: Grafana refuses it for another reason than that it exists.
-    """
+    """Write a dashboard; return its state, uid and address."""
     path = "/api/dashboards/db"
     message = f"agent-otel {__version__}"
     body = {"dashboard": {**json.loads(text), "id": None}, "folderUid": folder, "message": message}

@@ -140,11 +140,7 @@ def run(python: str | None, port: int | None, program: tuple[str, ...], *, is_js
 
 
 def interpreter(named: str | None) -> list[str]:
-    """Return the command of an interpreter with its options, by default of this one.
-
-    Raises:
-        Failure: a quotation mark in it is not closed.
-    """
+    """Return the command of an interpreter with its options, by default of this one."""
     try:
         return [sys.executable] if named is None else shlex.split(named)
     except ValueError as error:

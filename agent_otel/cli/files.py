@@ -58,9 +58,6 @@ def texts(name: str, pattern: str) -> dict[str, str]:
     """Return path -> text of the shipped files below ``dashboards`` or ``alerts`` that match a glob.
 
     They are in the wheel's archive, else in the checkout.
-
-    Raises:
-        Failure: neither has them.
     """
     if PACKED.is_file():
         with zipfile.ZipFile(PACKED) as packed:
@@ -86,11 +83,7 @@ def runbooks() -> dict[str, str]:
 
 
 def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
-    """Return the shipped dashboards, or those with these uids.
-
-    Raises:
-        Failure: a uid is not one of ours, or no dashboard is shipped.
-    """
+    """Return the shipped dashboards, or those with these uids."""
     every = {board.uid: board for board in (Dashboard(*item) for item in texts("dashboards", "*.json").items())}
     if not every:
         raise Failure("this installation of agent-otel is broken: it has no dashboard")
@@ -105,9 +98,6 @@ def export(target: Path, files: Mapping[str, str], *, overwrite: bool, is_json: 
 
     Other files in the folder are neither read nor changed. If a file would replace one that is not this package's,
     nothing is written.
-
-    Raises:
-        Failure: a file was refused, or could not be written.
     """
     states = [(*_state(target / name, text, overwrite=overwrite), name) for name, text in files.items()]
     refused = sum(state == REFUSED for state, *_ in states)

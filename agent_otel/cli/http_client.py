@@ -45,11 +45,7 @@ class Variables:
         return f"{self.token}, or {self.user} and {self.password}"
 
     def auth(self) -> httpx.Auth | None:
-        """Return the credentials of the variables, or None when they are not set.
-
-        Raises:
-            Failure: a token that cannot be sent; the message does not show it.
-        """
+        """Return the credentials of the variables, or None when they are not set."""
         token = os.environ.get(self.token, "").strip()
         if token:
             if not (token.isascii() and token.isprintable() and " " not in token):
@@ -91,11 +87,7 @@ class Server:
         self._client.close()
 
     def send(self, method: str, path: str, *, accept: tuple[int, ...] = (), **arguments: Any) -> httpx.Response:
-        """Send one request. ``accept`` lists the error statuses that the caller handles; ``arguments`` are httpx's.
-
-        Raises:
-            Failure: no response, a redirect, or refused credentials.
-        """
+        """Send one request. ``accept`` lists the error statuses that the caller handles; ``arguments`` are httpx's."""
         try:
             with self._client.stream(method, self.url + path, **arguments) as answer:
                 response = self._read(answer)
@@ -127,11 +119,7 @@ class Server:
     def json(
         self, method: str, path: str, *, none_for: tuple[int, ...] = (), shape: type = dict, **arguments: Any
     ) -> Any:
-        """Send one request and return the JSON of its response, of this shape; None for these error statuses.
-
-        Raises:
-            Failure: as ``send``; an error of the server; a response of another kind.
-        """
+        """Send one request and return the JSON of its response, of this shape; None for these error statuses."""
         response = self.send(method, path, accept=none_for, **arguments)
         if response.status_code in none_for:
             return None
@@ -140,11 +128,7 @@ class Server:
         return self.parsed(response, path, shape)
 
     def parsed(self, response: httpx.Response, path: str, shape: type = dict) -> Any:
-        """Return the JSON of a response, of this shape.
-
-        Raises:
-            Failure: it is of another kind, such as the page of another server.
-        """
+        """Return the JSON of a response, of this shape."""
         try:
             found = response.json()
         except (ValueError, RecursionError):
@@ -178,11 +162,7 @@ class Server:
 
 
 def checked(url: str) -> str:
-    """Return a URL without a slash at its end.
-
-    Raises:
-        Failure: it is not http or https, or holds a password.
-    """
+    """Return a URL without a slash at its end."""
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0

@@ -254,11 +254,7 @@ class Endpoint:
         self.url, self.close = self._server.url, self._server.close
 
     def read(self) -> dict[_Series, float]:
-        """Return the values of all series of this package.
-
-        Raises:
-            Failure: it does not answer, or not in Prometheus's text format.
-        """
+        """Return the values of all series of this package."""
         response = self._server.send("GET", "")
         if response.is_error:
             raise Failure(f"{self.url} answers with {told(response)}")
@@ -288,11 +284,7 @@ class Window:
         self.seconds: float | None = prometheus.seconds_since(since)
 
     def read(self) -> dict[_Series, float]:
-        """Return what each series of the view gained.
-
-        Raises:
-            Failure: the server does not answer.
-        """
+        """Return what each series of the view gained."""
         return {
             (promql.exposed(metric, part), _labels(dict(zip(labels, own, strict=True)))): value
             for metric, part, labels in _QUERIES

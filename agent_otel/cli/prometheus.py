@@ -48,11 +48,7 @@ LABEL_NAMES: Final = "/labels"
 
 
 def pairs(texts: tuple[str, ...], what: str, separator: str = "=") -> dict[str, str]:
-    """Return name -> value of texts such as ``name=value``.
-
-    Raises:
-        Failure: a text has no name or no separator.
-    """
+    """Return name -> value of texts such as ``name=value``."""
     found = {}
     for text in texts:
         name, separates, value = text.partition(separator)
@@ -63,11 +59,7 @@ def pairs(texts: tuple[str, ...], what: str, separator: str = "=") -> dict[str, 
 
 
 def sent(texts: tuple[str, ...]) -> dict[str, str]:
-    """Return the headers of ``--header``.
-
-    Raises:
-        Failure: one of them cannot be sent.
-    """
+    """Return the headers of ``--header``."""
     found = pairs(texts, "--header", ":")
     for name, value in found.items():
         if not (name + value).isascii() or not (name + value).isprintable() or " " in name:
@@ -83,11 +75,7 @@ def seconds_of(duration: str) -> float:
 
 
 def seconds_since(text: str) -> float:
-    """Return the seconds of ``--since``.
-
-    Raises:
-        Failure: it is not a duration, or it is zero.
-    """
+    """Return the seconds of ``--since``."""
     try:
         found = seconds_of(text)
     except ValueError as error:
