@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 from typing import Any, Final
 
 import click
+import yaml
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from agent_otel import settings as every_setting
@@ -31,6 +32,8 @@ _PROGRAM: Final = "agent-otel"
 _COMPLETE: Final = "_AGENT_OTEL_COMPLETE"
 _SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
 _PREFIX: Final = "AGENT_OTEL_"
+#: What each setting does, by the name of its field.
+MEANINGS: Final = Path(every_setting.__file__).with_name("meanings.yaml")
 _NEEDED: Final = ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp", "prometheus-client", "wrapt")
 
 
@@ -161,12 +164,13 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
     now = every_setting.load(os.environ)
     warnings = [line["text"] for line in messages.lines]
     rows: list[dict[str, Any]] = []
+    meanings = yaml.safe_load(MEANINGS.read_text(encoding="utf-8"))
     for item in fields(every_setting.Settings):
         value, variable = getattr(now, item.name), variable_of(item)
         text = "(secret)" if item.metadata["kind"].is_secret and value else shown(value)
         is_set = bool(os.environ.get(variable, "").strip())
         if is_set or not only_set:
-            rows.append({"variable": variable, "value": text, "set": is_set, "meaning": item.metadata["meaning"]})
+            rows.append({"variable": variable, "value": text, "set": is_set, "meaning": meanings[item.name]})
     chosen = [row for row in rows if not names or any(name.upper() in row["variable"] for name in names)]
     if names and not chosen:
         variables = [row["variable"].removeprefix(_PREFIX) for row in rows]

@@ -63,7 +63,6 @@ class Kind(NamedTuple):
     def __call__(
         self,
         default: object,
-        meaning: str,
         *,
         needs: tuple[str, ...] = (),
         narrows: str | None = None,
@@ -73,7 +72,7 @@ class Kind(NamedTuple):
 
         ``narrows`` is a field that this setting restricts: a text that is not understood switches that field off.
         """
-        metadata = {"variable": variable, "kind": self, "meaning": meaning, "needs": needs, "narrows": narrows}
+        metadata = {"variable": variable, "kind": self, "needs": needs, "narrows": narrows}
         return field(default=default, repr=not self.is_secret, metadata=metadata)
 
 

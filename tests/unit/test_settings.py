@@ -8,9 +8,11 @@ from dataclasses import FrozenInstanceError, fields, replace
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml
 
 from agent_otel import settings
 from agent_otel._internal import errors
+from agent_otel.cli.everyday import MEANINGS
 from agent_otel.settings import Settings
 from agent_otel.settings.kinds import variable_of
 from tests.rows import each_row
@@ -168,9 +170,11 @@ def test_a_setting_that_there_is_not_is_an_error(named: dict[str, object]) -> No
 
 
 def test_every_setting_says_what_it_means() -> None:
+    meanings = yaml.safe_load(MEANINGS.read_text())
+    assert meanings.keys() == {item.name for item in fields(Settings)}
     for item in fields(Settings):
         assert variable_of(item).startswith(("AGENT_OTEL_", "OTEL_"))
-        assert item.metadata["meaning"].endswith(".")
+        assert meanings[item.name].endswith(".")
 
 
 LIMITS = [
