@@ -8,48 +8,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import yaml
 from prometheus_client import CollectorRegistry, multiprocess
 
 from agent_otel import semconv
-from agent_otel.semconv.types import Metric, prometheus_label
+from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from agent_otel.semconv.types import Metric
 
 _BYTES_OF_A_TOKEN: Final = 4
-#: Metric, and one of its reasons -> advice; {n} is the sum and {who} the first label's value with the largest share.
-_CHECKS: Final[dict[Metric | tuple[Metric, str], str]] = {
-    **{
-        (semconv.REQUESTS_REJECTED, reason): f"{{who}} refused {{n}} requests {text}"
-        for reason, text in {
-            semconv.RESULT_WITHOUT_CALL: "that held a result without its call: drop both or neither from the history",
-            semconv.CALL_WITHOUT_RESULT: "that held a call without its result: add a result for each call, also for a "
-            "call that failed, was denied or was cancelled",
-            semconv.CONTEXT: "longer than its window: set AGENT_OTEL_RESULT_CEILING_BYTES=auto or "
-            "AGENT_OTEL_TRIM_RESULTS",
-            semconv.REQUEST_TOO_LARGE: "with too many bytes: set AGENT_OTEL_CLAIM_CHECK",
-            semconv.STRING_TOO_LONG: "with a text that is too long: set AGENT_OTEL_RESULT_CEILING_BYTES",
-            semconv.OTHER_REASON: "for another reason: its error says why",
-        }.items()
-    },
-    semconv.PAYLOADS_REJECTED: "{n} payloads of {who} were refused: set AGENT_OTEL_CLAIM_CHECK",
-    semconv.PAYLOAD_NEAR_CAP: (
-        "{n} payloads of {who} were near their cap: set AGENT_OTEL_CLAIM_CHECK before the cap is met"
-    ),
-    semconv.ANSWERS_INCOMPLETE: (
-        "{n} answers were built on a part of a result of {who}: let it return pages, or set AGENT_OTEL_CLAIM_CHECK"
-    ),
-    semconv.HISTORY_LOST: "{n} requests had lost the conversation: append it to the messages that are sent",
-    semconv.TASKS_DROPPED: "{n} times a window dropped the user's task: keep the first message",
-    semconv.RESULTS_TRUNCATED: "{n} results were truncated, most of {who}: let it return pages or a summary",
-    semconv.RESULTS_OVER_BUDGET: (
-        "{n} results were above a layer's budget, most of {who}: set AGENT_OTEL_RESULT_CEILING_BYTES=auto"
-    ),
-    semconv.RESULTS_LARGE: "{n} results were large, most of {who}: let it return pages or a summary",
-    semconv.TOOL_REPEATS: "{n} calls repeat earlier ones, most of {who}: look at what it returns",
-}
+_ADVICE: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
 
 _Sample = tuple[dict[str, str], float]
@@ -168,10 +140,10 @@ def advice(observed: Observed) -> list[str]:
     limited = [sample for sample in observed.samples.get(name, ()) if sample[0].get(layer) != semconv.DEFAULT]
     observed = Observed({**observed.samples, name: limited})
     found = []
-    for check, text in _CHECKS.items():
-        metric, only = (check, {}) if isinstance(check, Metric) else (check[0], {semconv.REASON: check[1]})
+    for row in _ADVICE:
+        metric, only = getattr(semconv, row["metric"]), {key: row[key] for key in (semconv.REASON,) if key in row}
         count = observed.total(metric, **only)
         if count:
             who = next(iter(observed.values(metric, metric.prometheus_labels[0], **only)), "")
-            found.append(text.format(n=f"{count:,}", who=who or "the provider"))
+            found.append(row["text"].format(n=f"{count:,}", who=who or "the provider"))
     return found

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import html
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent_otel.explain.explanation import Node, by_path, tables
@@ -32,33 +33,7 @@ _COLOURS: Final = {
     "system": "#efe08a",
 }
 _PLAIN: Final = "#d5dbe1"
-_PAGE: Final = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; \
-base-uri 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 1.5rem auto; padding: 0 1rem; color: #1b1f24;
-  background: #fff; }}
-h2 {{ margin: 2rem 0 .25rem; font-size: 1.2rem; }}
-p {{ margin: .25rem 0; color: #57606a; }}
-table {{ border-collapse: collapse; margin: .5rem 0; }}
-th, td {{ border-bottom: 1px solid #d0d7de; padding: .25rem 1rem .25rem 0; text-align: left; vertical-align: top;
-  overflow-wrap: anywhere; }}
-td {{ font-variant-numeric: tabular-nums; }}
-details > details, details > div {{ margin-left: 1.2rem; }}
-i {{ display: inline-block; height: .8em; min-width: 1px; margin-right: .5rem; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>
-"""
+_PAGE: Final = Path(__file__).with_suffix(".html").read_text(encoding="utf-8")
 
 
 def page(found: Explanation) -> str:
