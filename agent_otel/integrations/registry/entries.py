@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import importlib
+from types import SimpleNamespace
 
 from agent_otel._internal import env
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
-
-class Wrap:
-    """A function to wrap: ``Class.method`` or ``function`` in the candidate's module, and the adapter's reader."""
-
-    __slots__ = ("reader", "target")
-
-    def __init__(self, target: str, reader: str) -> None:
-        self.target = target
-        self.reader = reader
+    from collections.abc import Container, Mapping, Sequence
 
 
 class Candidate:
     """A historical form of a wrap site: a module and the functions that it must have, all or none.
 
-    ``functions`` has, for each reader of the adapter, the names of the functions that it reads, in one text.
+    ``functions`` has, for each reader of the adapter, the names of the functions that it reads, in one text; each is
+    ``Class.method`` or ``function`` in the module.
     """
-
-    __slots__ = ("module", "wraps")
 
     def __init__(self, module: str, /, **functions: str) -> None:
         self.module = module
-        self.wraps = [Wrap(target, reader) for reader, targets in functions.items() for target in targets.split()]
+        self.wraps = [
+            SimpleNamespace(target=target, reader=reader)
+            for reader, targets in functions.items()
+            for target in targets.split()
+        ]
 
 
 class Site:
@@ -43,10 +37,8 @@ class Site:
     wrapped here. In the table, a candidate is the name of its module; see `Integration.whole`.
     """
 
-    __slots__ = ("adapter", "beside", "candidates", "minimum", "number")
-
     def __init__(
-        self, *candidates: Candidate | str, adapter: str = "", minimum: str = "", beside: tuple[str, ...] = ()
+        self, *candidates: Candidate | str, adapter: str = "", minimum: str = "", beside: Sequence[str] = ()
     ) -> None:
         self.candidates = [Candidate(each) if isinstance(each, str) else each for each in candidates]
         self.number = 0
@@ -58,8 +50,7 @@ class Site:
 class Integration:
     """An integration: its name, the oldest supported version, and its independent wrap sites.
 
-    ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate, a text
-    of the table names sites, and the modules of a site's candidates with ``|`` between them.
+    ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate.
     ``tested`` names the versions, and the engine, on which the tests run it. ``packages`` are the modules of the
     distribution that a program imports first: their import checks the version, because the modules of the sites may not
     exist in another version. The default is the package of the first candidate; a namespace package runs no code, so
@@ -67,21 +58,16 @@ class Integration:
     disabled with. ``setting`` is the variable that switches this one on, where it is off by default.
     """
 
-    __slots__ = (
-        *("adapter", "distribution", "minimum", "name", "packages"),
-        *("product", "setting", "sites", "tested", "uncovered"),
-    )
-
     def __init__(  # noqa: PLR0913 - an entry
         self,
         name: str,
         *,
         minimum: str,
-        sites: tuple[Site | Candidate | str, ...],
+        sites: Sequence[Site | Candidate],
         distribution: str = "",
         tested: str = "",
         uncovered: str = "",
-        packages: tuple[str, ...] = (),
+        packages: Sequence[str] = (),
         product: str = "",
         setting: str = "",
         adapter: str = "",
@@ -89,10 +75,10 @@ class Integration:
         self.name = name
         self.distribution = distribution or name
         self.minimum = minimum
-        self.sites = tuple(each for site in sites for each in _sites(site))
+        self.sites = [site if isinstance(site, Site) else Site(site) for site in sites]
         self.tested = tested
         self.uncovered = uncovered
-        self.packages = packages or (self.sites[0].candidates[0].module.partition(".")[0],)
+        self.packages = tuple(packages) or (self.sites[0].candidates[0].module.partition(".")[0],)
         self.product = product
         self.setting = setting
         self.fill(adapter)
@@ -118,9 +104,3 @@ class Integration:
     def is_chosen(self, variables: Mapping[str, str]) -> bool:
         """Return true for an integration that is on by default, or by its setting."""
         return not self.setting or env.is_on(variables, self.setting)
-
-
-def _sites(given: Site | Candidate | str) -> list[Site]:
-    if isinstance(given, str):
-        return [Site(*names.split("|")) for names in given.split()]
-    return [given if isinstance(given, Site) else Site(given)]

@@ -13,35 +13,33 @@ from agent_otel.integrations.registry.table import INTEGRATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection
 
     from agent_otel.integrations.registry.entries import Integration, Site
 
-    _Sites = list[tuple[Integration, Site]]
-
-_triggers: dict[str, Callable[[str], None]] = {}
-_checks: dict[str, Callable[[str], None]] = {}
+_waiting: dict[str, list[Callable[[str], None]]] = {}
 
 
 def imported(module: str) -> None:
     """Apply what waits for a module that has just been imported."""
-    if not _triggers:
-        _triggers.update(triggers(INTEGRATIONS))
-        _checks.update(checks(INTEGRATIONS))
-    if module in _triggers:
-        _triggers[module](module)
-    if module in _checks:
-        _checks[module](module)
+    if not _waiting:
+        _waiting.update(watched(INTEGRATIONS))
+    for act in _waiting.get(module, ()):
+        act(module)
 
 
-def watched(integrations: Iterable[Integration]) -> set[str]:
-    """Return all modules that interpreter start watches."""
-    return {*triggers(integrations), *checks(integrations)}
-
-
-def checks(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
-    """Map the first modules of each distribution to the function that checks its version."""
-    return {module: partial(_check, integration) for integration in integrations for module in integration.packages}
+def watched(integrations: Collection[Integration]) -> dict[str, list[Callable[[str], None]]]:
+    """Map each module that interpreter start watches to what waits for it: sites, and the check of its version."""
+    waiting: dict[str, list[Callable[[str], None]]] = {}
+    for integration in integrations:
+        for site in integration.sites:
+            act = partial(_watch if site.beside else _apply, integration, site)
+            for module in site.beside or {candidate.module for candidate in site.candidates}:
+                waiting.setdefault(module, []).append(act)
+    for integration in integrations:
+        for module in integration.packages:
+            waiting.setdefault(module, []).append(partial(_check, integration))
+    return waiting
 
 
 def _check(integration: Integration, module: str) -> None:
@@ -50,30 +48,15 @@ def _check(integration: Integration, module: str) -> None:
     versions.check(integration, module)
 
 
-def triggers(integrations: Iterable[Integration]) -> dict[str, Callable[[str], None]]:
-    """Map each module that a wrap site waits for to the function that applies the site."""
-    sites: dict[str, _Sites] = {}
-    neighbours: dict[str, _Sites] = {}
-    for integration in integrations:
-        for site in integration.sites:
-            for module in site.beside or {candidate.module for candidate in site.candidates}:
-                (neighbours if site.beside else sites).setdefault(module, []).append((integration, site))
-    return {
-        **{module: partial(_watch, waiting) for module, waiting in neighbours.items()},
-        **{module: partial(_apply, waiting) for module, waiting in sites.items()},
-    }
-
-
-def _watch(waiting: _Sites, _: str) -> None:
-    """Wait for the modules of these sites: the other instrumentation beside which they are wrapped is here."""
+def _watch(integration: Integration, site: Site, _: str) -> None:
+    """Wait for the modules of a site: the other instrumentation beside which it is wrapped is here."""
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
 
-    for integration, site in waiting:
-        apply = partial(_apply, [(integration, site)])
-        import_hook.install({candidate.module: apply for candidate in site.candidates}, each_time=True)
+    apply = partial(_apply, integration, site)
+    import_hook.install({candidate.module: apply for candidate in site.candidates}, each_time=True)
 
 
-def _apply(waiting: _Sites, module: str) -> None:
+def _apply(integration: Integration, site: Site, module: str) -> None:
     """Load the wrapping and apply; this runs inside the user's import and must not raise."""
     from agent_otel._internal import errors  # noqa: PLC0415 - not at interpreter start
 
@@ -87,8 +70,7 @@ def _apply(waiting: _Sites, module: str) -> None:
         env.without_policy(module)
         return
     _check_disabled()
-    for integration, site in waiting:
-        patching.apply(integration, site, module)
+    patching.apply(integration, site, module)
 
 
 def _check_disabled() -> None:
