@@ -97,71 +97,41 @@ def stand_in(original: Any, wrapper: Wrapper, parent: Any, attribute: str) -> An
     """Return the replacement of a function in its module, or of a method in its class."""
     kind: type = type(original)  # not isinstance(): the proxies of others answer it for their originals
     if kind is FunctionType and isinstance(parent, type):
-        return _made(as_method, original, wrapper)
+        return _made(original, wrapper)
     if kind is FunctionType:
-        function = _made(as_function, original, wrapper)
+        function = _made(original, wrapper, binds=False)
         module = getattr(parent, "__name__", original.__module__)
         # A plain function is pickled by the name of its module, which has the original.
         is_alias = original.__module__ != module and type(function) is FunctionType
         return Proxy(original, function, f"{module}:{attribute}") if is_alias else function
-    if kind is staticmethod and type(original.__func__) is FunctionType:
-        return staticmethod(_made(as_function, original.__func__, wrapper))
-    if kind is classmethod and type(original.__func__) is FunctionType:
-        return classmethod(_made(as_method, original.__func__, wrapper))
+    if kind in (staticmethod, classmethod) and type(original.__func__) is FunctionType:
+        return kind(_made(original.__func__, wrapper, binds=kind is classmethod))
     if kind is MethodType and type(original.__func__) is FunctionType:  # of an object
-        return MethodType(_made(as_method, original.__func__, wrapper), original.__self__)
+        return MethodType(_made(original.__func__, wrapper), original.__self__)
     return wrapt.FunctionWrapper(original, wrapper)  # knows how anything is bound
 
 
-def _made(make: Callable[..., Any], original: FunctionType, wrapper: Wrapper) -> Any:
-    """Return a plain function, or a proxy if a plain function is not of the original's kind."""
-    call = make(original, wrapper)
-    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
-    return call if all(is_kind(call) or not is_kind(original) for is_kind in kinds) else Proxy(original, call)
+def _made(original: FunctionType, wrapper: Wrapper, *, binds: bool = True) -> Any:
+    """Return a plain function that runs a wrapper, or a proxy if a plain function is not of the original's kind.
 
+    One that ``binds`` is a method, which calls the original one bound; a call without an instance is not watched.
+    """
 
-def as_function(original: FunctionType, wrapper: Wrapper) -> Any:
-    """Return a function that runs a wrapper around the original one."""
-    if _is_async(original, wrapper):
-
-        @functools.wraps(original)
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
-            return await wrapper(original, None, args, kwargs)
-
-        return call_async
-
-    @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return wrapper(original, None, args, kwargs)
-
-    return call
-
-
-def as_method(original: FunctionType, wrapper: Wrapper) -> Any:
-    """Return a method that calls the original one bound; a call without an instance is not watched."""
-    if _is_async(original, wrapper):
-
-        @functools.wraps(original)
-        async def method_async(*args: Any, **kwargs: Any) -> Any:
-            if not args or args[0] is None:
-                return await original(*args, **kwargs)
-            instance = args[0]
-            return await wrapper(MethodType(original, instance), instance, args[1:], kwargs)
-
-        return method_async
-
-    @functools.wraps(original)
-    def method(*args: Any, **kwargs: Any) -> Any:
+        if not binds:
+            return wrapper(original, None, args, kwargs)
         if not args or args[0] is None:
             return original(*args, **kwargs)
         instance = args[0]
         return wrapper(MethodType(original, instance), instance, args[1:], kwargs)
 
-    return method
+    async def call_async(*args: Any, **kwargs: Any) -> Any:
+        return await call(*args, **kwargs)
 
-
-def _is_async(original: FunctionType, wrapper: Wrapper) -> bool:
-    return inspect.iscoroutinefunction(original) and inspect.iscoroutinefunction(wrapper)
+    is_async = inspect.iscoroutinefunction(original) and inspect.iscoroutinefunction(wrapper)
+    made = functools.wraps(original)(call_async if is_async else call)
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    return made if all(is_kind(made) or not is_kind(original) for is_kind in kinds) else Proxy(original, made)
 
 
 def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
@@ -176,9 +146,9 @@ def wrapper_for(reader: Measured, wrapped: Callable[..., Any]) -> Wrapper:
         if handler.dialogues() is not None:
             wrapper = answering(wrapper, reader, reader.exchange, is_async=is_async)
         if summaries() is not None:
-            wrapper = summarising(wrapper, reader, reader.exchange, is_async=is_async)
+            wrapper = prepared(wrapper, functools.partial(summarise, reader, reader.exchange), is_async=is_async)
     if isinstance(reader, ModelReader) and reader.rewrite is not None and handler.model_boundary() is not None:
-        wrapper = replacing(wrapper, reader, is_async=is_async)
+        wrapper = prepared(wrapper, functools.partial(_replace, reader), is_async=is_async)
     return wrapper
 
 
@@ -207,27 +177,22 @@ def _measuring(reader: Reader, wrapped: Callable[..., Any]) -> Wrapper:
         reader.replace is not None or bool(settings.current().tool_policy)
     )
     skips = skips_calls()
-    is_remedied = isinstance(reader, Door) or is_replaceable
-    is_remedied = is_remedied and (skips or handler.result_remedies() is not None)
+    remedies = (isinstance(reader, Door) or is_replaceable) and (skips or handler.result_remedies() is not None)
     around = _around_async if is_async else _around
-    return around(
-        reader, _entry_of(reader), carry=carry, queues=queues, skips=is_remedied and skips, remedies=is_remedied
-    )
+    return around(reader, _entry_of(reader), carry=carry, queues=queues, skips=remedies and skips, remedies=remedies)
 
 
 def _entry_of(reader: Reader) -> Callable[..., Any]:
     """Return the function that begins to measure a call: of a tool, of a model, of an agent, or of a step."""
-    if isinstance(reader, ToolReader):
-        return handler.enter_tool
-    if isinstance(reader, ModelReader):
-        return handler.enter_model
-    if isinstance(reader, RunReader):
-        return run_visit.enter_run
     if isinstance(reader, StepReader):
         from agent_otel.core import step_handler  # noqa: PLC0415 - few programs need the modules that it loads
 
         return step_handler.enter_step
-    return lambda door, invocation: door.enter(invocation)
+    if isinstance(reader, Door):
+        return lambda door, invocation: door.enter(invocation)
+    if isinstance(reader, ToolReader):
+        return handler.enter_tool
+    return handler.enter_model if isinstance(reader, ModelReader) else run_visit.enter_run
 
 
 def _around(  # noqa: PLR0913 - the differences between wrapped functions
@@ -271,12 +236,16 @@ def _around(  # noqa: PLR0913 - the differences between wrapped functions
 async def _awaited(visit: Visit | Unrecorded, value: Awaitable[Any], invocation: Invocation) -> Any:
     """Continue a visit in a coroutine: a program has put a sync function around the framework's async one."""
     with finishing(visit.close), visit:
-        try:
-            returned = await value
-        except Exception as error:
-            await visit.araised(error, invocation)
-            raise
-        return await visit.aremedied(returned, invocation)
+        return await _remedied(visit, value, invocation)
+
+
+async def _remedied(visit: Any, value: Awaitable[Any], invocation: Invocation) -> Any:
+    try:
+        returned = await value
+    except Exception as error:
+        await visit.araised(error, invocation)
+        raise
+    return await visit.aremedied(returned, invocation)
 
 
 def _around_async(  # noqa: PLR0913 - the signature of `_around`
@@ -292,16 +261,11 @@ def _around_async(  # noqa: PLR0913 - the signature of `_around`
         with finishing(visit.close), visit:
             if skips and (instead := await visit.askipped(invocation)) is not LEFT_ALONE:
                 return instead
-            try:
-                value = await wrapped(*invocation.args, **invocation.kwargs)
-            except Exception as error:
-                if remedies:
-                    await visit.araised(error, invocation)
-                raise
+            if remedies:
+                return await _remedied(visit, wrapped(*invocation.args, **invocation.kwargs), invocation)
+            value = await wrapped(*invocation.args, **invocation.kwargs)
             if carry is not None:
                 return carry(visit, value)
-            if remedies:
-                return await visit.aremedied(value, invocation)
             visit.returned(value)
             return value
 
@@ -382,140 +346,89 @@ def closing(coroutine: _C, value: object) -> _C:
 
 
 class _Steps:
-    """The record of one stream, opened at its first step unless it is open already."""
+    """The record of one stream, opened at its first step unless it is open already.
 
-    def __init__(self, begin: Callable[[], Any] | None, visit: Any = None, *, queues: bool = False) -> None:
+    With a ``call``, the policy and the limits decide before the first step; with a ``replace`` of its reader, which
+    only an async generator of events has here, a remedy may put another item in the place of each.
+    """
+
+    def __init__(
+        self, begin: Callable[[], Any] | None, visit: Any = None, *, queues: bool = False, call: _Call | None = None
+    ) -> None:
         self._begin = begin
-        self._queues = queues
         self.visit: Any = visit
+        self._queues = queues
+        self._call = call
+        #: False until the controls let the call run: another step may come before they have, or after a denial.
+        self._is_open = call is None
 
-    def begin(self) -> None:
-        if self._begin is not None:
-            begin, self._begin = self._begin, None
-            self.visit = begin()
-
-    async def begin_in_turn(self) -> bool:
-        """Begin, after a wait where parallel calls queue; return true for the first step."""
+    def begin(self) -> bool:
+        """Open the record; return true at the first step."""
         if self._begin is None:
             return False
-        self.begin()
-        if self._queues and self.visit is not None:
-            await self.visit.atake_turn()
+        begin, self._begin = self._begin, None
+        self.visit = begin()
         return True
 
     def run(self, advance: Callable[..., Any], *args: Any) -> Any:
-        if self._begin is not None:
-            self.begin()
-        if self.visit is None:
+        is_first = self.begin()
+        visit = self.visit
+        if visit is None:
             return advance(*args)
-        step = self.visit.step()
+        if is_first and self._queues:
+            visit.take_turn()
+        if type(visit) is ModelVisit:
+            return visit.advance(functools.partial(advance, *args) if args else advance)
+        step = visit.step()
         with finishing(step.close), step:
+            if is_first and self._call is not None:
+                skipped(visit.record, self._call.reader, self._call.invocation)
+                advance = self._call.renewed(advance)
+                self._is_open = True
+            if not self._is_open:
+                raise StopIteration
             item = advance(*args)
-            self.visit.item(item)
+            visit.item(item)
             return item
 
     async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        if self._begin is not None:
-            await self.begin_in_turn()
-        if self.visit is None:
+        is_first = self.begin()
+        visit = self.visit
+        if visit is None:
             return await advance(*args)
-        step = self.visit.step()
+        if is_first and self._queues:
+            await visit.atake_turn()
+        if type(visit) is ModelVisit:
+            return await visit.aadvance(functools.partial(advance, *args) if args else advance)
+        step = visit.step()
         with finishing(step.close), step:
+            if is_first and self._call is not None:
+                instead = await askipped(visit.record, self._call.reader, self._call.invocation)
+                if instead is not LEFT_ALONE:  # the only event of a call that is skipped
+                    return instead
+                advance = self._call.renewed(advance)
+                self._is_open = True
+            if not self._is_open:
+                raise StopAsyncIteration
             item = await advance(*args)
-            self.visit.item(item)
+            if self._call is not None and self._call.reader.replace is not None:
+                return await visit.aremedied(item, self._call.invocation)
+            visit.item(item)
             return item
-
-    def stepping(self, advance: Callable[[], Any]) -> Callable[[], Any]:
-        """Return the function that takes a step."""
-        return functools.partial(self.run, advance)
-
-    def stepping_async(self, advance: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-        return functools.partial(self.run_async, advance)
 
     def abandon(self) -> None:
         if self.visit is not None:
             self.visit.abandon()
 
 
-class _ModelSteps(_Steps):
-    """The steps of a streamed model request, which are many and short."""
-
-    visit: ModelVisit | None
-
-    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
-        if self._begin is not None:
-            self.begin()
-        step = functools.partial(advance, *args) if args else advance
-        return step() if self.visit is None else self.visit.advance(step)
-
-    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        if self._begin is not None:
-            await self.begin_in_turn()
-        step = functools.partial(advance, *args) if args else advance
-        return await (step() if self.visit is None else self.visit.aadvance(step))
-
-    def stepping(self, advance: Callable[[], Any]) -> Callable[[], Any]:
-        return functools.partial(self.run if self.visit is None else self.visit.advance, advance)
-
-    def stepping_async(self, advance: Callable[[], Awaitable[Any]]) -> Callable[[], Awaitable[Any]]:
-        return functools.partial(self.run_async if self.visit is None else self.visit.aadvance, advance)
-
-
-class _WaitingSteps(_ModelSteps):
-    """The steps of a streamed model request, which waits for tokens before the first."""
-
-    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
-        if self._begin is not None:
-            self.begin()
-            if self.visit is not None:
-                self.visit.take_turn()
-        return super().run(advance, *args)
-
-
-class _GatedSteps(_Steps):
-    """The steps of a generator tool while a policy or a limit is set: they decide before the first."""
-
-    def __init__(self, begin: Callable[[], Any], call: _Call, reader: ToolReader, *, queues: bool) -> None:
-        super().__init__(begin, queues=queues)
-        self._call = call
-        self._reader = reader
-        #: False until the controls let the call run: another step may come before they have, or after a denial.
-        self._is_open = False
-
-    def run(self, advance: Callable[..., Any], *args: Any) -> Any:
-        if self._begin is not None:
-            self.begin()
-            if self.visit is not None:
-                step = self.visit.step()
-                with finishing(step.close), step:
-                    skipped(self.visit.record, self._reader._replace(replace=None), self._call.invocation)
-                advance = self._call.renewed(advance)
-            self._is_open = True
-        if not self._is_open:
-            raise StopIteration
-        return super().run(advance, *args)
-
-    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        if await self.begin_in_turn():
-            if self.visit is not None:
-                step = self.visit.step()
-                with finishing(step.close), step:
-                    await askipped(self.visit.record, self._reader._replace(replace=None), self._call.invocation)
-                advance = self._call.renewed(advance)
-            self._is_open = True
-        if not self._is_open:
-            raise StopAsyncIteration
-        return await super().run_async(advance, *args)
-
-
 class _Call:
     """A call of a generator function, which is made again when a policy has injected arguments into it."""
 
-    def __init__(self, wrapped: Callable[..., Any], invocation: Invocation) -> None:
+    def __init__(self, wrapped: Callable[..., Any], invocation: Invocation, reader: ToolReader) -> None:
         self._wrapped = wrapped
+        self.reader = reader
         self._given = (invocation.args, invocation.kwargs)
         self.invocation = invocation
-        self.generator = wrapped(*invocation.args, **invocation.kwargs)
         self.proxy: Callable[[], Any] = lambda: None
 
     def renewed(self, advance: Callable[..., Any]) -> Callable[..., Any]:
@@ -529,26 +442,6 @@ class _Call:
             proxy._self_put(generator)  # noqa: SLF001 - wrapt's prefix for attributes of the proxy
         step: Callable[..., Any] = getattr(generator, advance.__name__)
         return step
-
-
-class _RemediedSteps(_GatedSteps):
-    """The steps of an async generator of events. A remedy may replace its result."""
-
-    async def run_async(self, advance: Callable[..., Awaitable[Any]], *args: Any) -> Any:
-        is_first = await self.begin_in_turn()
-        if self.visit is None:
-            return await advance(*args)
-        step = self.visit.step()
-        with finishing(step.close), step:
-            if is_first:
-                instead = await self.visit.askipped(self._call.invocation)
-                if instead is not LEFT_ALONE:  # the only event of a call that is skipped
-                    return instead
-                advance = self._call.renewed(advance)
-                self._is_open = True
-            if not self._is_open:
-                raise StopAsyncIteration
-            return await self.visit.aremedied(await advance(*args), self._call.invocation)
 
 
 class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
@@ -568,9 +461,9 @@ class _Measured(wrapt.ObjectProxy):  # type: ignore[type-arg]
         """Replace the generator of the proxy; an attribute of a proxy costs 0.1 µs in each step."""
         self.__wrapped__ = generator
         if hasattr(generator, "__anext__"):
-            self._self_next = self._self_steps.stepping_async(generator.__anext__)
+            self._self_next = functools.partial(self._self_steps.run_async, generator.__anext__)
         elif hasattr(generator, "__next__"):
-            self._self_next = self._self_steps.stepping(generator.__next__)
+            self._self_next = functools.partial(self._self_steps.run, generator.__next__)
 
     def _self_abandon(self) -> None:
         self._self_steps.abandon()
@@ -641,29 +534,22 @@ def steps_of(response: Any) -> Any:
 
 def _measured(wrapped: Callable[..., Any], reader: ToolReader | ModelReader | RunReader, invocation: Invocation) -> Any:
     """Call a generator function, and put the measuring around its generator, of either kind."""
-    if isinstance(reader, ModelReader):
-        generator = wrapped(*invocation.args, **invocation.kwargs)
-        queues = backpressure() is not None
-        kind = _WaitingSteps if queues else _ModelSteps
-        return _proxy(generator, kind(lambda: handler.enter_model(reader, invocation), queues=queues))
-    if isinstance(reader, RunReader):
-        generator = wrapped(*invocation.args, **invocation.kwargs)
-        return _proxy(generator, _Steps(lambda: run_visit.enter_run_stream(reader, invocation)))
+    generator = wrapped(*invocation.args, **invocation.kwargs)
+    if not isinstance(reader, ToolReader):
+        enter: Any = handler.enter_model if isinstance(reader, ModelReader) else run_visit.enter_run_stream
+        queues = isinstance(reader, ModelReader) and backpressure() is not None
+        return _proxy(generator, _Steps(functools.partial(enter, reader, invocation), queues=queues))
     begin = functools.partial(handler.enter_stream, reader, invocation)
     skips = skips_calls()
-    if handler.result_remedies() is None and not skips:
-        return _proxy(wrapped(*invocation.args, **invocation.kwargs), _Steps(begin))
-    call = _Call(wrapped, invocation)
+    is_remedied = skips or handler.result_remedies() is not None
     # A consumer may take its time between the items of any other generator.
-    queues = reader.events and settings.current().dispatch_waits
-    steps: _Steps = _Steps(begin, queues=queues)
-    if reader.events and reader.replace is not None and hasattr(call.generator, "__anext__"):
-        steps = _RemediedSteps(begin, call, reader, queues=queues)
-    elif settings.current().tool_policy or (skips and not reader.events):
-        steps = _GatedSteps(begin, call, reader, queues=queues)
-    proxy = _proxy(call.generator, steps)
+    queues = is_remedied and reader.events and settings.current().dispatch_waits
+    is_replaceable = reader.events and reader.replace is not None and hasattr(generator, "__anext__")
+    if not is_remedied or not (is_replaceable or settings.current().tool_policy or (skips and not reader.events)):
+        return _proxy(generator, _Steps(begin, queues=queues))
+    call = _Call(wrapped, invocation, reader if is_replaceable else reader._replace(replace=None))
+    proxy = _proxy(generator, _Steps(begin, queues=queues, call=call))
     call.proxy = weakref.ref(proxy)
-    call.generator = None
     return proxy
 
 
@@ -674,10 +560,8 @@ def _proxy(generator: Any, steps: _Steps) -> _Measured:
 
 def watched(value: Any, visit: ResponseVisit) -> Any:
     """Put an open visit around the steps of a generator of either kind; return any other value as it is."""
-    kind = _ModelSteps if type(visit) is ModelVisit else _Steps
-    if type(value) is AsyncGeneratorType:
-        return MeasuredAsyncGenerator(value, kind(None, visit))
-    return MeasuredGenerator(value, kind(None, visit)) if type(value) is GeneratorType else value
+    is_generator = type(value) is AsyncGeneratorType or type(value) is GeneratorType
+    return _proxy(value, _Steps(None, visit)) if is_generator else value
 
 
 # --- remedies that send requests --------------------------------------------------------------------------------------
@@ -689,22 +573,48 @@ def watched(value: Any, visit: ResponseVisit) -> Any:
 # call of the remedy's tool must not reach a program that does not have it.
 
 
-def replacing(inner: Wrapper, reader: ModelReader, *, is_async: bool) -> Wrapper:
-    """Return the wrapper that replaces large results in a request before the inner wrapper gets it."""
+def prepared(inner: Wrapper, prepare: Callable[..., Any], *, is_async: bool) -> Wrapper:
+    """Return the wrapper that lets a remedy change a request before the inner wrapper gets it."""
 
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
-        if handler.measures():
-            run_now(handler.model_boundary().act(reader, invocation, blocks=True))
+    def wrapper(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
+        invocation = Invocation(instance, *call)
+        run_now(prepare(wrapped, invocation, blocks=True))
         return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
         invocation = Invocation(instance, *call)
-        if handler.measures():
-            await handler.model_boundary().act(reader, invocation, blocks=False)
+        await prepare(wrapped, invocation, blocks=False)
         return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
 
     return wrapper_async if is_async else wrapper
+
+
+async def _replace(reader: ModelReader, _: Callable[..., Any], invocation: Invocation, *, blocks: bool) -> None:
+    """Replace large results in a request."""
+    if handler.measures():
+        await handler.model_boundary().act(reader, invocation, blocks=blocks)
+
+
+async def summarise(
+    reader: ModelReader, exchange: Exchange, wrapped: Callable[..., Any], invocation: Invocation, *, blocks: bool
+) -> None:
+    """Put a summary in the place of a request's old messages."""
+    visit = handler.begin_summary(reader, invocation)
+    if visit is None:
+        return
+
+    async def send(other: Invocation) -> Response:
+        value = wrapped(*other.args, **other.kwargs)
+        value = value if blocks else await value
+        stream = await _stream_of(exchange, value)
+        if stream is None:
+            return exchange.plain(value), None
+        items = _generator_of(exchange, stream)
+        if blocks:
+            return None, [exchange.plain(item) for item in items]
+        return None, [exchange.plain(item) async for item in items]
+
+    await visit.make(send, blocks=blocks)
 
 
 def answering(measured: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:
@@ -730,7 +640,7 @@ def _talk(exchange: Exchange, dialogue: Any, send: Callable[[], Any]) -> Any:
     """Send requests until a response needs no answer, or is a stream."""
     while True:
         value = send()
-        stream = _stream_of(exchange, value)
+        stream = run_now(_stream_of(exchange, value))
         if stream is not None:
             return _replaced(exchange, value, stream, _items(exchange, dialogue, _generator_of(exchange, stream), send))
         if not run_now(dialogue.continues(value, blocks=True)):
@@ -740,7 +650,7 @@ def _talk(exchange: Exchange, dialogue: Any, send: Callable[[], Any]) -> Any:
 async def _atalk(exchange: Exchange, dialogue: Any, send: Callable[[], Awaitable[Any]]) -> Any:
     while True:
         value = await send()
-        stream = await _astream_of(exchange, value)
+        stream = await _stream_of(exchange, value)
         if stream is not None:
             items = _aitems(exchange, dialogue, _generator_of(exchange, stream), send)
             return _replaced(exchange, value, stream, items)
@@ -748,14 +658,11 @@ async def _atalk(exchange: Exchange, dialogue: Any, send: Callable[[], Awaitable
             return value
 
 
-@errors.guarded("model_request.dialogue")
-def _stream_of(exchange: Exchange, value: Any) -> Any:
-    """Return the stream of a response, or an awaitable of it; None for a whole response."""
-    return None if exchange.stream is None else exchange.stream(value)
-
-
-async def _astream_of(exchange: Exchange, value: Any) -> Any:
-    stream = _stream_of(exchange, value)
+async def _stream_of(exchange: Exchange, value: Any) -> Any:
+    """Return the stream of a response; None for a whole response."""
+    stream = None
+    with errors.reported("model_request.dialogue"):
+        stream = None if exchange.stream is None else exchange.stream(value)
     return await stream if inspect.isawaitable(stream) else stream
 
 
@@ -783,7 +690,7 @@ def _items(exchange: Exchange, dialogue: Any, generator: Any, send: Callable[[],
             if not run_now(dialogue.continues(None, blocks=True)):
                 yield from dialogue.held()
                 return
-            stream = _stream_of(exchange, send())
+            stream = run_now(_stream_of(exchange, send()))
             if stream is None:
                 return
             further.append(stream)
@@ -809,7 +716,7 @@ async def _aitems(
                 for passed in dialogue.held():
                     yield passed
                 return
-            stream = await _astream_of(exchange, await send())
+            stream = await _stream_of(exchange, await send())
             if stream is None:
                 return
             further.append(stream)
@@ -821,40 +728,6 @@ async def _aitems(
                 closed = stream.close()
                 if inspect.isawaitable(closed):  # aiobotocore's is sync
                     await closed
-
-
-def summarising(inner: Wrapper, reader: ModelReader, exchange: Exchange, *, is_async: bool) -> Wrapper:
-    """Return the wrapper that lets the remedy change a request before the inner wrapper gets it."""
-
-    async def summarise(wrapped: Callable[..., Any], invocation: Invocation, *, blocks: bool) -> None:
-        visit = handler.begin_summary(reader, invocation)
-        if visit is None:
-            return
-
-        async def send(other: Invocation) -> Response:
-            value = wrapped(*other.args, **other.kwargs)
-            value = value if blocks else await value
-            stream = _stream_of(exchange, value) if blocks else await _astream_of(exchange, value)
-            if stream is None:
-                return exchange.plain(value), None
-            items = _generator_of(exchange, stream)
-            if blocks:
-                return None, [exchange.plain(item) for item in items]
-            return None, [exchange.plain(item) async for item in items]
-
-        await visit.make(send, blocks=blocks)
-
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        invocation = Invocation(instance, args, kwargs)
-        run_now(summarise(wrapped, invocation, blocks=True))
-        return inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
-
-    async def wrapper_async(wrapped: Callable[..., Any], instance: Any, *call: Any) -> Any:
-        invocation = Invocation(instance, *call)
-        await summarise(wrapped, invocation, blocks=False)
-        return await inner(wrapped, instance, invocation.args, dict(invocation.kwargs))
-
-    return wrapper_async if is_async else wrapper
 
 
 # --- streams that are iterators of both kinds -------------------------------------------------------------------------
@@ -881,17 +754,12 @@ class _Stream(wrapt.ObjectProxy):  # type: ignore[type-arg]
 class MeasuredStream(_Stream):
     """A stream with a visit around its steps, which ends when its consumer abandons it."""
 
-    _self_visit: Any = None  # an interrupt may come before it is set
-
     def __init__(self, stream: Any, visit: Any) -> None:
         super().__init__(stream)
         collected.follow()
         collected.run_due()
+        self._self_end = finishing(collected.run, visit.abandon)  # when this is deleted
         self._self_visit = visit
-
-    def __del__(self) -> None:
-        if self._self_visit is not None:
-            collected.run(self._self_visit.abandon)
 
     def __next__(self) -> Any:
         return self._self_visit.advance(self.__wrapped__.__next__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import re
 import threading
@@ -85,9 +86,10 @@ class Model:
             ),
         )
         assert self.reader.exchange is not None
+        summarise = functools.partial(wrap.summarise, self.reader, self.reader.exchange)
         self._wrappers = [
-            wrap.summarising(_measured, self.reader, self.reader.exchange, is_async=False),
-            wrap.summarising(_ameasured, self.reader, self.reader.exchange, is_async=True),
+            wrap.prepared(_measured, summarise, is_async=False),
+            wrap.prepared(_ameasured, summarise, is_async=True),
         ]
 
     def ask(self, messages: list[Item], **more: Any) -> list[Item]:
