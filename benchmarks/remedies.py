@@ -195,8 +195,8 @@ def alone() -> dict[str, float]:
 
 
 def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
-    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, LargeArguments, _copies
-    from agent_otel.remedies.history.trimming import _lines
+    from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, LargeArguments
+    from agent_otel.remedies.history.trimming import _found
 
     unit = clock.measure({})["seconds per U"]
     best = dict.fromkeys(cases, float("inf"))
@@ -204,8 +204,7 @@ def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
     for _ in range(_ROUNDS):
         for name, (shape, wanted) in cases.items():
             messages, large = list(SHAPES[shape]()), LargeArguments(ABOVE_BYTES)  # with texts that have no hash yet
-            _lines.clear()
-            _copies.clear()
+            _found.clear()
             started = time.thread_time()
             wanted.of(messages, large)
             best[name] = min(best[name], time.thread_time() - started)

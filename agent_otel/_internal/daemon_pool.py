@@ -98,6 +98,17 @@ class Workers:
             self._ready.notify()
         return job
 
+    async def call(self, call: Callable[[], _T], seconds: float, *, blocks: bool) -> _T:
+        """Call a function in a thread, and wait as `settled` does. Raises TimeoutError, and as `submit`."""
+        job = self.submit(call)
+        try:
+            await settled(job, seconds, blocks=blocks)
+        finally:
+            is_late = job.cancel() or not job.done()
+        if is_late:
+            raise TimeoutError
+        return job.result()
+
     def _serve(self) -> None:
         try:
             while True:

@@ -19,13 +19,12 @@ from agent_otel.measure.preview import preview
 from agent_otel.measure.size import Size, json_size, size, text_bytes
 from agent_otel.measure.truncation.detect import SUSPECTED, find_cut
 from agent_otel.messages.formats import transcript
-from agent_otel.remedies.claim_check import references
+from agent_otel.remedies.claim_check import envelope
 from agent_otel.remedies.claim_check.policy import view
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES, FAILURE_BYTES, bounding, compacting
-from agent_otel.remedies.history.trimmed_line import LineForm
-from agent_otel.remedies.history.trimming import trimming
+from agent_otel.remedies.history.trimming import LineForm, trimming
 from agent_otel.remedies.history.turns import Changes, History
 
 if TYPE_CHECKING:
@@ -258,9 +257,9 @@ class Turns:
         full = 0 if text is None else text_bytes(text) + message.rest(result.answered.path)
         if text is None or full <= limit:
             return 0
-        place = references.key("0" * 32, "agent", result.answered.id or "call")
-        digest, seal = "0" * references.DIGEST_DIGITS, "0" * references.SEAL_DIGITS
-        reference = references.Reference(place, full, digest, seal)
+        place = envelope.key("0" * 32, "agent", result.answered.id or "call")
+        digest, seal = "0" * envelope.DIGEST_DIGITS, "0" * envelope.SEAL_DIGITS
+        reference = envelope.Reference(place, full, digest, seal)
         measured = Size(full, exact=True)  # without the tool that reads on, whose cursor would need a key
         shown = view(result.name or "", text, measured, str(reference), limit, names_tool=False).replacement.text
         return max(0, full - text_bytes(shown))

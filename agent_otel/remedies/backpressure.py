@@ -80,15 +80,49 @@ class TokenBudget:
 
 
 class Reservation:
-    """The tokens that a request has taken from the budget until its response shows how many it used."""
+    """The tokens that a request has taken from the budget until its response shows how many it used, and its wait.
 
-    __slots__ = ("_backpressure", "_model", "_refused", "tokens")
+    The wait ends when the budget has had the tokens, at ``ready_at`` by the clock, and the pause of the model is over.
+    """
 
-    def __init__(self, backpressure: Backpressure, model: str | None, tokens: int) -> None:
+    def __init__(self, backpressure: Backpressure, model: str | None, tokens: int = 0, ready_at: float = 0.0) -> None:
         self._backpressure = backpressure
         self._model = model
+        self._ready_at = ready_at
+        self._reason = semconv.WAIT_TOKENS
         self._refused: Any = None
         self.tokens = tokens
+
+    @property
+    def reservation(self) -> Reservation:
+        """Itself, for a request that a remedy sends."""
+        return self
+
+    def left(self) -> float:
+        """Return the seconds of the wait that are left; 0 or less at the end."""
+        until = self._backpressure.pauses.until(self._model)
+        if until > self._ready_at:
+            self._reason = semconv.WAIT_RATE_LIMIT
+        return max(until, self._ready_at) - self._backpressure.clock()
+
+    async def over(
+        self, out: Telemetry | None = None, *, blocks: bool, record: Callable[[str, float], object] = lambda *_: None
+    ) -> None:
+        """Wait to the end, except where an event loop's thread would block; ``record`` gets reason and seconds."""
+        if self.left() <= 0 or is_in_asyncio() == blocks:
+            return
+        began = self._backpressure.clock()
+        try:
+            while (seconds := self.left()) > 0:  # the end is a time, and may be moved
+                if blocks:
+                    time.sleep(seconds)  # noqa: ASYNC251 - no event loop runs here
+                else:
+                    await asyncio.sleep(seconds)
+        finally:
+            with errors.reported("backpressure"):
+                seconds = self._backpressure.clock() - began
+                (out or telemetry()).metrics.record(semconv.BACKPRESSURE_WAIT, seconds, self._reason)
+                record(self._reason, seconds)
 
     def used(self, tokens: int) -> None:
         """Correct the budget by the tokens of the response."""
@@ -124,58 +158,19 @@ class Reservation:
         if found is None:
             return
         seconds = self._backpressure.pauses.refused(self._model, found)
+        said = f"A provider has refused a request to {self._model or 'a model'} for"
         if seconds:
             errors.warn_once(
                 "backpressure of a rate limit",
-                f"A provider has refused a request to {self._model or 'a model'} for its rate. Requests to this model, "
-                f"and the tool calls before them, wait {seconds:g} s. This is logged once; "
-                f"{semconv.BACKPRESSURE_WAIT.name} has every wait.",
+                f"{said} its rate. Requests to this model, and the tool calls before them, wait {seconds:g} s. This is "
+                f"logged once; {semconv.BACKPRESSURE_WAIT.name} has every wait.",
             )
         elif found.seconds is not None and found.seconds > LONGEST_SECONDS:
             errors.warn_once(
                 "backpressure of a quota",
-                f"A provider has refused a request to {self._model or 'a model'} for {found.seconds:g} s. Nothing "
-                f"waits longer than {LONGEST_SECONDS:g} s for a provider; further requests are sent.",
+                f"{said} {found.seconds:g} s. Nothing waits longer than {LONGEST_SECONDS:g} s for a provider; further "
+                "requests are sent.",
             )
-
-
-class _Wait:
-    """A wait: until the budget has had the tokens, and until the pause of the model is over."""
-
-    def __init__(
-        self, backpressure: Backpressure, model: str | None, ready_at: float, reservation: Reservation | None = None
-    ) -> None:
-        self._backpressure = backpressure
-        self._model = model
-        self._ready_at = ready_at
-        self.reservation = reservation
-        self._reason = semconv.WAIT_TOKENS
-
-    def left(self) -> float:
-        """Return the seconds that are left; 0 or less at the end."""
-        until = self._backpressure.pauses.until(self._model)
-        if until > self._ready_at:
-            self._reason = semconv.WAIT_RATE_LIMIT
-        return max(until, self._ready_at) - self._backpressure.clock()
-
-    async def over(
-        self, out: Telemetry | None = None, *, blocks: bool, record: Callable[[str, float], object] = lambda *_: None
-    ) -> None:
-        """Wait to the end, except where an event loop's thread would block; ``record`` gets reason and seconds."""
-        if self.left() <= 0 or is_in_asyncio() == blocks:
-            return
-        began = self._backpressure.clock()
-        try:
-            while (seconds := self.left()) > 0:  # the end is a time, and may be moved
-                if blocks:
-                    time.sleep(seconds)  # noqa: ASYNC251 - no event loop runs here
-                else:
-                    await asyncio.sleep(seconds)
-        finally:
-            with errors.reported("backpressure"):
-                seconds = self._backpressure.clock() - began
-                (out or telemetry()).metrics.record(semconv.BACKPRESSURE_WAIT, seconds, self._reason)
-                record(self._reason, seconds)
 
 
 class Backpressure:
@@ -202,18 +197,17 @@ class Backpressure:
             call.waited = (reason, seconds)
             _begins_now(call, time.perf_counter())
 
-        await _Wait(self, model, self.budget.ready_at(tokens)).over(call.out, blocks=blocks, record=record)
+        wait = Reservation(self, model, ready_at=self.budget.ready_at(tokens))
+        await wait.over(call.out, blocks=blocks, record=record)
 
     async def before_request(
         self, out: Telemetry, model: str | None, sent: SentRequest | None, *, blocks: bool
     ) -> None:
         """Wait before a model request; ``sent`` is None while only the layers below know the request."""
         if sent is None:
-            wait = _Wait(self, model, self.budget.ready_at(0))
+            wait = Reservation(self, model, ready_at=self.budget.ready_at(0))
         else:
-            tokens = model_tokens.estimated(sent)
-            sent.reservation = Reservation(self, sent.model, tokens)
-            wait = _Wait(self, sent.model, self.budget.take(tokens))
+            sent.reservation = wait = self.apart(sent.model, model_tokens.estimated(sent))
 
         def record(reason: str, seconds: float) -> None:
             self._log(reason)
@@ -225,16 +219,16 @@ class Backpressure:
             await wait.over(out, blocks=blocks, record=record)
             has_waited = True
         finally:  # a request that is not sent, because its wait was cancelled or interrupted, gives its tokens back
-            if not has_waited and sent is not None and isinstance(sent.reservation, Reservation):
-                sent.reservation.abandoned()
+            if not has_waited:
+                wait.abandoned()
 
     def sent(self, sent: SentRequest) -> None:
         """Count a request that is on its way without tokens of its own."""
-        sent.reservation = Reservation(self, sent.model, 0)
+        sent.reservation = Reservation(self, sent.model)
 
-    def apart(self, model: str | None, tokens: int) -> _Wait:
-        """Take the tokens of a request that a remedy sends itself."""
-        return _Wait(self, model, self.budget.take(tokens), Reservation(self, model, tokens))
+    def apart(self, model: str | None, tokens: int) -> Reservation:
+        """Take the tokens of a request."""
+        return Reservation(self, model, tokens, self.budget.take(tokens))
 
     def _log(self, reason: str) -> None:
         if reason == semconv.WAIT_TOKENS:
@@ -294,18 +288,15 @@ def _times(error: Any, metadata: Mapping[str, Any]) -> Iterator[float | None]:
         getattr(getattr(error, "raw_response", None), "headers", None),
         getattr(error, "headers", None),
     ):
-        if callable(getattr(headers, "get", None)):
-            milliseconds = _float(_header(headers, "retry-after-ms"))
+        get = getattr(headers, "get", None)
+        if callable(get):
+            milliseconds = _float(text(get("retry-after-ms")) or text(get("Retry-After-Ms")))
             yield None if milliseconds is None else milliseconds / 1000
-            yield _seconds(_header(headers, "retry-after"))
+            yield _seconds(text(get("retry-after")) or text(get("Retry-After")))
     for holder in (getattr(error, "details", None), getattr(error, "body", None)):
         status = fields(fields(holder).get("error")) or fields(holder)
         for detail in dictionaries(status.get("details")):
             yield _seconds((text(detail.get("retryDelay")) or "").removesuffix("s"))
-
-
-def _header(headers: Any, name: str) -> str | None:
-    return text(headers.get(name)) or text(headers.get(name.title()))
 
 
 def _seconds(value: str | None) -> float | None:

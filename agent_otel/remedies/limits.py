@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
+from agent_otel.core.tool_names import keep
 from agent_otel.core.types import LimitReached
 from agent_otel.measure.size import estimated_tokens
 
@@ -118,26 +118,23 @@ class Limits:
     """The limits in force and the usage of each execution; above the maximum, the oldest executions are dropped."""
 
     def __init__(self, chosen: Settings) -> None:
-        self._calls = chosen.max_tool_calls
-        self._conversation_calls = chosen.max_conversation_tool_calls
-        self._bytes = chosen.max_result_bytes
-        self._tokens = chosen.max_result_tokens
-        self._model_tokens = chosen.max_execution_tokens
-        self.most_repeats = chosen.max_repeats
+        self._chosen = chosen
         self.reset()
         fork.after_fork(self.reset)
 
     def reset(self) -> None:
         """Drop all usage; a forked child calls this."""
         self._lock = threading.Lock()
-        self._spent: OrderedDict[str, _Spent] = OrderedDict()
-        self._conversations: OrderedDict[str, _Spent] = OrderedDict()
+        self._spent: dict[str, _Spent] = {}
+        self._conversations: dict[str, _Spent] = {}
 
     def enter(self, execution: str, conversation: str, model_tokens: int = 0) -> LimitReached | None:
         """Begin a call; return the limit that forbids it, else None. ``model_tokens`` are the execution's."""
         with self._lock:
             spent = _of(self._spent, execution)
-            all_spent = spent if self._conversation_calls is None else _of(self._conversations, conversation)
+            all_spent = (
+                spent if self._chosen.max_conversation_tool_calls is None else _of(self._conversations, conversation)
+            )
             reached = self._reached(spent, all_spent, model_tokens)
             if reached is None:
                 spent.calls += 1
@@ -147,25 +144,26 @@ class Limits:
 
     def repeats(self, execution: str, call: tuple[str, str | None], call_id: str | None) -> Made | None:
         """Count a call; return the earlier ones if it may not repeat them. One with the first's id is its retry."""
-        if self.most_repeats is None or call[1] is None:
+        most = self._chosen.max_repeats
+        if most is None or call[1] is None:
             return None
         with self._lock:
             spent = _of(self._spent, execution)
             made = spent.made.get(call)
             if made is None:
-                _keep(spent.made, call, Made(call_id))
+                keep(spent.made, call, Made(call_id), _MAX_CALLS)
                 return None
             if call_id is None or call_id != made.call_id:
                 made.repeats += 1
-            return made if made.repeats > self.most_repeats else None
+            return made if made.repeats > most else None
 
     def recorded(self, execution: str, call_id: str | None, name: str) -> None:
         """Note a call that an adapter has recorded and `enter` has counted."""
         with self._lock:
             spent = _of(self._spent, execution)
             if call_id is not None:
-                _keep(spent.ids, call_id, None)
-            _keep(spent.names, name, None)
+                keep(spent.ids, call_id, None, _MAX_CALLS)
+            keep(spent.names, name, None, _MAX_CALLS)
 
     def is_recorded(self, execution: str, call_id: str | None, name: str | None, *, by_name: bool) -> bool:
         """Return True for a counted call that an adapter has recorded: by its id, or by the tool's name."""
@@ -186,7 +184,7 @@ class Limits:
     def show(self, execution: str, call: int, reached: LimitReached | None) -> None:
         """Record that a call which a model request alone has shown is counted; ``call`` is its fingerprint."""
         with self._lock:
-            _keep(_of(self._spent, execution).shown, call, reached)
+            keep(_of(self._spent, execution).shown, call, reached, _MAX_CALLS)
 
     def spend(
         self, execution: str, result_bytes: int, result_tokens: int, call: tuple[str, str | None] | None = None
@@ -205,34 +203,23 @@ class Limits:
             self._spent.pop(execution, None)
 
     def _reached(self, spent: _Spent, all_spent: _Spent, model_tokens: int) -> LimitReached | None:
+        chosen = self._chosen
         for limit, maximum, used in (
-            (semconv.LIMIT_TOOL_CALLS, self._calls, spent.calls),
-            (semconv.LIMIT_CONVERSATION, self._conversation_calls, all_spent.calls),
-            (semconv.LIMIT_BYTES, self._bytes, spent.bytes),
-            (semconv.LIMIT_TOKENS, self._tokens, spent.tokens),
-            (semconv.LIMIT_EXECUTION, self._model_tokens, model_tokens),
+            (semconv.LIMIT_TOOL_CALLS, chosen.max_tool_calls, spent.calls),
+            (semconv.LIMIT_CONVERSATION, chosen.max_conversation_tool_calls, all_spent.calls),
+            (semconv.LIMIT_BYTES, chosen.max_result_bytes, spent.bytes),
+            (semconv.LIMIT_TOKENS, chosen.max_result_tokens, spent.tokens),
+            (semconv.LIMIT_EXECUTION, chosen.max_execution_tokens, model_tokens),
         ):
             if maximum is not None and used >= maximum:
                 return LimitReached(limit, maximum)
         return None
 
 
-def _keep(calls: dict[Any, Any], key: object, value: object) -> None:
-    """Record a call; above the maximum, drop the oldest."""
-    calls[key] = value
-    if len(calls) > _MAX_CALLS:
-        del calls[next(iter(calls))]
-
-
-def _of(usage: OrderedDict[str, _Spent], key: str) -> _Spent:
+def _of(usage: dict[str, _Spent], key: str) -> _Spent:
     """Return the usage of an execution or a conversation; above the maximum, drop the one that was idle longest."""
-    spent = usage.get(key)
-    if spent is None:
-        spent = usage[key] = _Spent()
-        if len(usage) > _MAX_EXECUTIONS:
-            usage.popitem(last=False)
-    else:
-        usage.move_to_end(key)
+    spent = usage.pop(key, None) or _Spent()
+    keep(usage, key, spent, _MAX_EXECUTIONS)
     return spent
 
 
@@ -273,12 +260,11 @@ def too_large(tool: str, size: Size, limit_bytes: int, parameters: Iterable[str]
 
 
 def _default_hint(parameters: list[str]) -> str:
-    cursor = next((name for name in _CURSORS if name in parameters), None)
-    size = next((name for name in _SIZES if name in parameters), None)
+    cursor, size = (next((name for name in names if name in parameters), None) for names in (_CURSORS, _SIZES))
     advice = "Ask for something smaller, or use another tool."
-    if cursor is not None:
+    if cursor:
         advice = f"Ask page by page with `{cursor}`" + (f" and a smaller `{size}`." if size else ".")
-    elif size is not None:
+    elif size:
         advice = f"Ask for less with a smaller `{size}`."
     elif parameters:
         advice = "Narrow it with " + ", ".join(f"`{name}`" for name in parameters[:_SHOWN_FILTERS]) + "."

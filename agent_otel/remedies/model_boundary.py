@@ -5,7 +5,7 @@ One above a threshold is replaced in a copy of the request, by the same text in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.object_kinds import sole
@@ -24,8 +24,7 @@ from agent_otel.messages.fields import is_list
 from agent_otel.messages.formats import transcript
 from agent_otel.messages.openai import chat_head, chat_parts, item_parts
 from agent_otel.remedies.claim_check.serialization import Content
-from agent_otel.remedies.history.trimmed_line import replaced, weight
-from agent_otel.remedies.history.turns import Changes, History
+from agent_otel.remedies.history.turns import Changes, History, replaced, weight
 from agent_otel.semconv import OWN_TOOLS
 from agent_otel.settings import current as settings_in_force
 from agent_otel.telemetry.setup import telemetry
@@ -48,13 +47,6 @@ _READER = ToolReader(
 )
 
 
-class _Decision(NamedTuple):
-    """A replacement: the first characters of the result and a text. The whole result stays if the text is None."""
-
-    kept: int
-    tail: str | None
-
-
 class _Delivered(Dispatch):
     """A call for the remedies. The request has its result."""
 
@@ -73,7 +65,8 @@ class ModelBoundary:
     """The ceiling and the claim check for results in requests."""
 
     def __init__(self) -> None:
-        self._decisions: dict[int, _Decision] = {}
+        #: Replacements: how many characters of the result stay, and the text behind them; None where all stay.
+        self._decisions: dict[int, tuple[int, str | None]] = {}
         fork.after_fork(self._decisions.clear)
 
     async def act(self, reader: ModelReader, invocation: Invocation, *, blocks: bool) -> None:
@@ -122,18 +115,19 @@ class ModelBoundary:
             if decision is None:
                 decision = await self._decide(result, value, whole, execution, request, blocks=blocks)
                 tool_names.keep(self._decisions, key, decision, _MOST_DECISIONS)
-            if decision.tail is not None:
-                text = (Content(value, 0).beginning(decision.kept) or "")[: decision.kept] + decision.tail
+            kept, tail = decision
+            if tail is not None:
+                text = (Content(value, 0).beginning(kept) or "")[:kept] + tail
                 changes = changes or Changes()
                 changes.put(result.at, result.answered.path, replaced(content, text))
         return changes
 
     async def _decide(  # noqa: PLR0913 - a result in a request
         self, result: Result, value: Any, whole: Size, execution: str | None, request: ModelRequest, *, blocks: bool
-    ) -> _Decision:
+    ) -> tuple[int, str | None]:
         call_id, name = result.answered.id, result.name
         if _is_an_adapters(execution, call_id, name):
-            return _Decision(0, None)
+            return 0, None
         arguments = None if result.call is None else result.call.asked.arguments
         digest = digest_arguments(arguments, telemetry().args_key).digest
         call = ToolCall(name or "tool", arguments, call_id, agent_of(request.agent), request.execution)
@@ -142,12 +136,12 @@ class ModelBoundary:
         dispatched = Invocation(call, tuple(sorted(parameters)), {})
         found = await remedy_hooks.result_remedies().replacement(record, _READER, value, dispatched, blocks=blocks)
         if found is None:
-            return _Decision(0, None)
+            return 0, None
         model_calls.replace(value, arguments, record.produced or whole, found)
         text = found.replacement.text
         both = zip(Content(value, 0).beginning(len(text)) or "", text, strict=False)
         kept = next((at for at, (mine, other) in enumerate(both) if mine != other), 0)
-        return _Decision(kept, text[kept:])
+        return kept, text[kept:]
 
 
 def _size(content: Any, least_bytes: int) -> Size | None:

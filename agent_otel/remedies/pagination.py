@@ -19,7 +19,7 @@ from agent_otel._internal import signatures
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import tool_visit
-from agent_otel.remedies.claim_check.references import Signer
+from agent_otel.remedies.claim_check.envelope import Signer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -206,7 +206,7 @@ class Remedies:
         conversation = call.call.execution or thread or call.place or ""
         reached = self._limits.enter(call.execution, conversation, used_tokens)
         self._limits.recorded(call.execution, call.call.call_id, call.call.name)
-        made, most = None, self._limits.most_repeats or 0
+        made, most = None, self._chosen.max_repeats or 0
         if reached is None:
             made = self._limits.repeats(call.execution, (call.call.name, call.args_hash), call.call.call_id)
         if reached is None and made is None:
@@ -234,7 +234,10 @@ class Remedies:
             return value
         if self._gate is not None:
             read, value = self._gate.left(record, reader, read, value, invocation)
-        if not isinstance(record, ToolInvocation) or _is_done(record, reader):
+        if not isinstance(record, ToolInvocation) or reader.replace is None or (reader.is_alone and record.counted):
+            return value
+        # Outside of the handler only the text about an exception is new.
+        if not reader.is_alone and reader.station != PRODUCED and (record.failed is None or record.counted):
             return value
         found = await self.replacement(record, reader, read, invocation, blocks=blocks)
         put = self._put_back(record, reader, found, value, invocation)
@@ -351,12 +354,3 @@ def _size(record: ToolInvocation, reader: ToolReader) -> Size | None:
     if not reader.is_alone or size is None or record.handed is None or record.handed >= size.bytes:
         return size
     return Size(record.handed, exact=True)
-
-
-def _is_done(record: ToolInvocation, reader: ToolReader) -> bool:
-    """Return True when there is nothing to do: outside of the handler only the text about an exception is new."""
-    if reader.replace is None:
-        return True
-    if reader.is_alone:
-        return record.counted
-    return reader.station != PRODUCED and (record.failed is None or record.counted)

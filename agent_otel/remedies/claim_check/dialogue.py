@@ -17,16 +17,17 @@ from agent_otel.core import model_request
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.switches import added_messages
+from agent_otel.core.tool_names import keep
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool
 from agent_otel.messages.fields import fields, is_list, names_of, text
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
+from agent_otel.remedies.claim_check.envelope import PREFIX
 from agent_otel.remedies.claim_check.get_tool_result import aget_tool_result, get_tool_result
 from agent_otel.remedies.claim_check.policy import GET_TOOL_RESULT
-from agent_otel.remedies.claim_check.references import PREFIX
-from agent_otel.remedies.history.summary_plan import MARK
+from agent_otel.remedies.history.summarizer import MARK
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, TOOLS
 
 if TYPE_CHECKING:
@@ -62,9 +63,7 @@ class Threads:
             return
         response_id = text(response.get("id")) or text(fields(response.get("message")).get("id"))
         if response_id is not None:
-            self._responses[response_id] = None
-            if len(self._responses) > _MOST:
-                self._responses.pop(next(iter(self._responses)), None)
+            keep(self._responses, response_id, None, _MOST)
 
 
 MOST_ROUNDS: Final = 16
@@ -120,8 +119,9 @@ class Dialogues:
         exchange = reader.exchange
         if exchange is None or not self._is_of_use:
             return None
+        unnamed = functools.partial(self.unnamed, reader.request.__module__)
         if exchange.reword is not None:
-            exchange.reword(invocation, functools.partial(self.unnamed, reader.request.__module__))
+            exchange.reword(invocation, unnamed)
         found = exchange.body(invocation)
         if found is None:
             return None
@@ -131,8 +131,7 @@ class Dialogues:
         if not (form.hides(body) or any(mentions(messages, mark) for mark in self._marks)):
             return None
         if form.fixes(body) or self._threads.lacks(body):
-            made = reworded(messages, functools.partial(self.unnamed, reader.request.__module__))
-            body = {**body, form.messages: made}
+            body = {**body, form.messages: reworded(messages, unnamed)}
             exchange.put(invocation, body)
         if form.fixes(body) or not form.takes(body, GET_TOOL_RESULT):
             return None
@@ -214,7 +213,7 @@ class _Dialogue:
             return bool(calls) and self._go_on(plain, [await self._answer(call, blocks=blocks) for call in calls])
         except errors.ours(Exception):
             errors.report_error("remedies.dialogue")
-            return False
+        return False
 
     def passing(self, item: Any) -> list[Any]:
         """Take an item of a stream; return the items to hand on: texts at once, nothing from the first tool call on."""
@@ -229,8 +228,7 @@ class _Dialogue:
                 self._held.append((item, plain))
                 return []
             self._has_text = True
-            passed = [*self._held, (item, plain)]
-            self._held = []
+            passed, self._held = [*self._held, (item, plain)], []
             self._passed += passed
             return self._joined(passed)
         except errors.ours(Exception):

@@ -17,9 +17,8 @@ from agent_otel._internal import errors
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio, run_now, settled
 from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check import policy
-from agent_otel.remedies.claim_check.envelope import Claims, Origin
+from agent_otel.remedies.claim_check.envelope import BadReferenceError, Claims, Origin, Reference, Reserved
 from agent_otel.remedies.claim_check.reader import ClaimReader
-from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved
 from agent_otel.remedies.claim_check.serialization import BINARY
 from agent_otel.remedies.claim_check.stores import NotFoundError, StoreError, open_store
 from agent_otel.remedies.claim_check.stores.base import said
@@ -107,9 +106,9 @@ class Payloads:
         """Store a payload, in a worker thread."""
         call = self._claims.signer.seal("payload", data)
         origin = Origin(_OWNER, execution, node, "payload", call)
-        sealed = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
-        self._claims.store.put(sealed.reference.key, sealed.data, self._keep_seconds)
-        return sealed.reference
+        reference, stored = self._claims.sealed(data, origin, content_type=BINARY, ttl=self._keep_seconds)
+        self._claims.store.put(reference.key, stored, self._keep_seconds)
+        return reference
 
 
 def open_payloads(store: str | ClaimStore | None, key: str | None, keep_seconds: float, timeout: float) -> Payloads:

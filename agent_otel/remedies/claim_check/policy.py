@@ -17,9 +17,8 @@ from agent_otel.core.payload_cap import room_of
 from agent_otel.core.types import Claim, Remedied, Replacement
 from agent_otel.measure.size import Size, size, text_bytes
 from agent_otel.messages.fields import fields
-from agent_otel.remedies.claim_check.envelope import Claims, Origin, current_owner
+from agent_otel.remedies.claim_check.envelope import PREFIX, Claims, Origin, current_owner
 from agent_otel.remedies.claim_check.reader import ClaimReader, ResultsApp
-from agent_otel.remedies.claim_check.references import PREFIX
 from agent_otel.remedies.claim_check.serialization import (
     Content,
     correct,

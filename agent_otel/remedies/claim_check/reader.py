@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 from urllib.parse import quote, unquote_to_bytes
 
-from agent_otel._internal.daemon_pool import Workers, run_now, settled
+from agent_otel._internal.daemon_pool import Workers, run_now
 from agent_otel._internal.errors import ours, suppressed
-from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, CorruptError, current_owner
-from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Reserved, owner_segment
+from agent_otel.remedies.claim_check.envelope import (
+    CHUNK_BYTES,
+    HEADER_BYTES,
+    BadReferenceError,
+    CorruptError,
+    Reference,
+    Reserved,
+    current_owner,
+    owner_segment,
+)
 from agent_otel.remedies.claim_check.stores.base import NotFoundError, StoreError, said
 
 if TYPE_CHECKING:
@@ -157,14 +165,12 @@ class ClaimReader:
         """Read in a worker thread, within the timeout, and report how that ended."""
         started = time.perf_counter()
         try:
-            reading = self._workers.submit(lambda: _answer(read))
+            result, value, failure = await self._workers.call(lambda: _answer(read), self._timeout, blocks=blocks)
+        except ours(TimeoutError):
+            self._claims.report(operation, "timeout", 0, started)
+            raise StoreError(f"the store did not answer within {self._timeout:g} s") from None
         except ours(RuntimeError) as error:
             raise StoreError(f"the result could not be read: {said(error)}") from error
-        await settled(reading, self._timeout, blocks=blocks)
-        if reading.cancel() or not reading.done():
-            self._claims.report(operation, "timeout", 0, started)
-            raise StoreError(f"the store did not answer within {self._timeout:g} s")
-        result, value, failure = reading.result()
         self._claims.report(operation, result, len(value.data) if isinstance(value, Resolved) else 0, started)
         if result == "error":
             raise StoreError("the result could not be read") from failure

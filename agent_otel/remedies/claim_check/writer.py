@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel._internal.daemon_pool import Job
-    from agent_otel.remedies.claim_check.envelope import Claims, Origin
-    from agent_otel.remedies.claim_check.references import Reference
+    from agent_otel.remedies.claim_check.envelope import Claims, Origin, Reference
 
 
 class Breaker:
@@ -173,7 +172,7 @@ class ClaimWriter:
             # The digest is keyed, because it leaves the process in the reference.
             seal = self._claims.signer.seal("node", origin.tool.encode("utf-8", "surrogatepass"), raw.data)
             origin = origin._replace(node=f"{origin.node}-{seal[:_NODE_DIGITS]}")
-        sealed = self._claims.sealed(
+        reference, stored = self._claims.sealed(
             raw.data,
             self._claims.apart(origin),
             content_type=raw.content_type,
@@ -182,13 +181,13 @@ class ClaimWriter:
         )
         write.breaker = self._large_breaker if is_large else self._breaker
         try:
-            self._claims.store.put(sealed.reference.key, sealed.data, self._ttl)
+            self._claims.store.put(reference.key, stored, self._ttl)
         except TooLargeError:
             return NotStored("too_large")
         except errors.ours(Exception) as error:
             errors.warn_once("claim check", f"{_FAILED} {said(error)}")
             return NotStored("error")
-        return Stored(sealed.reference, len(raw.data), raw.text)
+        return Stored(reference, len(raw.data), raw.text)
 
     def _give_up(self, writing: Job[Stored | NotStored], write: _Write) -> bool:
         """Return True when a write has no outcome yet: it is cancelled, or watched if it has begun."""

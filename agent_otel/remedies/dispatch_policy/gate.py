@@ -75,12 +75,9 @@ def policy_values(**values: object) -> Iterator[None]:
         _given.reset(token)
 
 
-def _function(named: str | Callable[..., Any]) -> Callable[..., Any]:
-    return function_named(named) if isinstance(named, str) else named
-
-
-async def _called(call: Callable[[], Any], *, blocks: bool) -> Any:
+async def _called(named: str | Callable[..., Any], *args: object, blocks: bool) -> Any:
     """Call a function of the program off the event loop, and await its result when it is awaitable."""
+    call = functools.partial(function_named(named) if isinstance(named, str) else named, *args)
     if not blocks:
         value = await asyncio.to_thread(call) if is_in_asyncio() else call()
         return await value if inspect.isawaitable(value) else value
@@ -125,8 +122,7 @@ class Gate:
         Raises:
             ToolDeniedError: no answer can take the place of the result.
         """
-        denial = await self._decide(record, reader, invocation, blocks=blocks)
-        put = _answer(record, reader, invocation, denial)
+        put = _answer(record, reader, invocation, await self._decide(record, reader, invocation, blocks=blocks))
         return await put if not blocks and inspect.isawaitable(put) else put
 
     async def _decide(
@@ -276,10 +272,10 @@ def _dispatched(record: Dispatch, call: ToolCall | None, workflow: str | None) -
 async def _approve(approve: str | Callable[..., Any], call: DispatchedCall, *, blocks: bool) -> None:
     """Raise _DeniedError unless the program's function returns True."""
     try:
-        answer = await _called(functools.partial(_function(approve), call), blocks=blocks)
+        answer = await _called(approve, call, blocks=blocks)
     except errors.ours(Exception) as error:
         _report("The approval", error)
-        raise _DeniedError(semconv.RULE_APPROVE) from None
+        answer = False
     if answer is not True:
         raise _DeniedError(semconv.RULE_APPROVE)
 
@@ -293,7 +289,7 @@ async def _value_of(name: str, source: Source, call: DispatchedCall, *, blocks: 
         elif source.kind == "context":
             value = (_given.get() or {})[str(source.of)]
         else:
-            value = await _called(functools.partial(_function(source.of), call), blocks=blocks)
+            value = await _called(source.of, call, blocks=blocks)
     except errors.ours(Exception) as error:
         _report(f"The source of {name}", error)
     if value is None:

@@ -17,9 +17,8 @@ from agent_otel.core.model_calls import shorten
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import RESULT_ID, fields, is_list
 from agent_otel.remedies.history import turns
-from agent_otel.remedies.history.trimmed_line import has_failed, replaced, text_of, weight
-from agent_otel.remedies.history.trimming import are_equal, is_placeholder
-from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes
+from agent_otel.remedies.history.trimming import has_failed, is_placeholder
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, are_equal, replaced, text_of, weight
 from agent_otel.semconv import COMPACT, CONTEXT_SUMMARIZE
 
 if TYPE_CHECKING:
@@ -61,14 +60,6 @@ def marked(arguments: Any, above_bytes: int) -> Marked | None:
     return Marked(made, removed, values) if removed else None
 
 
-def marked_free(text: Any, above_bytes: int) -> Marked | None:
-    """Return the same as `marked` for arguments that are one text."""
-    if type(text) is not str:
-        return None
-    made, removed = _value(text, above_bytes)
-    return Marked(made, removed, {FREE: text}) if removed else None
-
-
 def parsed(arguments: Any) -> Any:
     """Return the arguments as a mapping; None when they are not one."""
     if type(arguments) is str:
@@ -80,7 +71,7 @@ def _value(value: Any, above: int) -> tuple[Any, int]:
     """Return a value or its mark, and the number of bytes removed."""
     if type(value) is str:
         size = text_bytes(value) if len(value) > above // 4 else 0
-        return (value, 0) if size <= above else _mark(size)
+        return (value, 0) if size <= above else _mark(size, exact=True)
     if not (type(value) is dict or is_list(value)):
         return value, 0
     nodes = above // 2 + 1  # a node has at least a byte and a comma: more nodes are above the limit
@@ -94,13 +85,9 @@ def _value(value: Any, above: int) -> tuple[Any, int]:
     return _mark(size, exact=exact)
 
 
-def mark(size_bytes: int, *, exact: bool = True) -> str:
-    """Return the mark for a value; a size that is not exact is a lower bound."""
-    return f"[argument removed: {size_bytes}{'' if exact else '+'} bytes]"
-
-
-def _mark(size: int, *, exact: bool = True) -> tuple[str, int]:
-    put = mark(size, exact=exact)
+def _mark(size: int, *, exact: bool) -> tuple[str, int]:
+    """Return the mark for a value, and the bytes removed; a size that is not exact is a lower bound."""
+    put = f"[argument removed: {size}{'' if exact else '+'} bytes]"
     return put, size - len(put)
 
 
@@ -186,7 +173,7 @@ class LargeArguments:
         found: dict[int, tuple[int, str]] = {}
         for name in list(sizes)[:_MOST_NAMES]:
             for start, end, value in _values(text, name, sizes[name], self._value):
-                found[start] = (end, mark(text_bytes(value)))
+                found[start] = (end, _mark(text_bytes(value), exact=True)[0])
         pieces: list[str] = []
         done = removed = 0
         for start, (end, put) in sorted(found.items()):
@@ -226,7 +213,18 @@ def _values(
     text: str, name: str, sizes: set[int], decode: Callable[[str, str, str], str | None]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield begin, end and value of each long text that follows a name and that ``decode`` finds to be an argument."""
-    shortest, between = min(sizes), _BetweenTags(text, sizes)
+    shortest, closing, left = min(sizes), 0, _MOST_ATTEMPTS
+
+    def ends_of_tagged(begin: int) -> Iterator[int]:
+        """Yield the next end tag, then those behind a text of a known size: a value may hold an end tag as well."""
+        nonlocal closing, left
+        if 0 <= closing < begin + shortest:
+            closing = text.find("</", begin + shortest)
+        yield closing
+        left -= len(sizes)
+        if left > 0:
+            yield from (begin + size for size in sizes if text.startswith(_BEHIND, begin + size))
+
     at = text.find(name)
     while at >= 0:
         after = first = at + len(name)
@@ -243,7 +241,7 @@ def _values(
             ends = (_closing(text, after, quote, slashes, period) for period in periods)
         elif tagged is not None:
             after = tagged.end()
-            ends = between.ends(after)
+            ends = ends_of_tagged(after)
         for end in ends:
             if after + shortest <= end <= len(text):
                 first = end if first < after else min(first, end)
@@ -253,26 +251,6 @@ def _values(
                     first = end
                     break
         at = text.find(name, max(first, at + 1))
-
-
-class _BetweenTags:
-    """The possible ends of values before an end tag, which a value may hold as well."""
-
-    def __init__(self, text: str, sizes: set[int]) -> None:
-        self._text = text
-        self._sizes = sizes
-        self._shortest = min(sizes)
-        self._closing = 0
-        self._left = _MOST_ATTEMPTS
-
-    def ends(self, at: int) -> Iterator[int]:
-        """Yield the place of the next end tag, then those of tags behind a text of a known size."""
-        if 0 <= self._closing < at + self._shortest:
-            self._closing = self._text.find("</", at + self._shortest)
-        yield self._closing
-        self._left -= len(self._sizes)
-        if self._left > 0:
-            yield from (at + size for size in self._sizes if self._text.startswith(_BEHIND, at + size))
 
 
 def _closing(text: str, at: int, quote: str, slashes: int, period: int) -> int:
@@ -318,17 +296,10 @@ def _literal(written: str, quote: str) -> str | None:
         return None
 
 
-class Copies(NamedTuple):
-    """The places of a message that may hold arguments."""
-
-    #: Values under the name of arguments, with the ids beside or around them.
-    whole: list[tuple[Path, set[str], Any]]
-    texts: list[tuple[Path, str]]
-
-
-def copies(message: Any, above_bytes: int) -> Copies:
-    """Return the values of a message that may be arguments, and its long texts, except what a provider has signed."""
-    found = Copies([], [])
+def _copies(message: Any, above_bytes: int) -> tuple[list[tuple[Path, set[str], Any]], list[tuple[Path, str]]]:
+    """Return the values under the name of arguments, with the ids around them, and long texts; nothing signed."""
+    whole: list[tuple[Path, set[str], Any]] = []
+    texts: list[tuple[Path, str]] = []
     pending: list[tuple[Path, Any, set[str]]] = [((), message, set())]
     for _ in range(_MOST_INSIDE):
         if not pending:
@@ -344,13 +315,13 @@ def copies(message: Any, above_bytes: int) -> Copies:
                 ids = {known[name] for name in _IDS if type(known.get(name)) is str} or ids
         for step, value in inside:
             if step in ARGUMENTS:
-                found.whole.append(((*path, step), ids, value))
+                whole.append(((*path, step), ids, value))
             elif type(value) is str:
                 if above_bytes < 4 * len(value) and step not in SIGNED and text_bytes(value) > above_bytes:
-                    found.texts.append(((*path, step), value))
+                    texts.append(((*path, step), value))
             elif step not in SIGNED and not _is_leaf(value) and len(path) < 2 * _DEEPEST:
                 pending.append(((*path, step), value, ids))
-    return found
+    return whole, texts
 
 
 def _is_leaf(value: Any) -> bool:
@@ -404,30 +375,41 @@ def compacting(
         # A request without the result has carried the arguments of a call that was answered in a later turn.
         if answer is None or (answer.turn != call.turn and answer.turn >= cut):
             continue
-        new = (marked_free if call.asked.free else marked)(call.asked.arguments, above_bytes)
+        asked = call.asked
+        is_free = asked.free and type(asked.arguments) is str
+        new = marked({FREE: asked.arguments} if is_free else asked.arguments, above_bytes)
         if new is not None and not is_placeholder(answer.answered.content):
-            changes.put(call.at, call.asked.path, new.arguments)
-            changes.count(call.at, COMPACT, new.removed_bytes)
+            made = new.arguments[FREE] if is_free else new.arguments
+            changes.put(call.at, asked.path, made, COMPACT, new.removed_bytes)
             if known is not None:
                 known.add(new.values)
                 if call.turn == history.turns - 1:  # this request may be the first that shows it
-                    shorten(call.asked.arguments, new.arguments)
+                    shorten(asked.arguments, made)
             _put_copies(history, call, new, changes, above_bytes)
 
 
 def _put_copies(history: History, call: Call, new: Marked, changes: Changes, above_bytes: int) -> None:
     """Replace the other places of a call's arguments in its message: whole copies, and those inside texts."""
-    whole, long_texts = copies(history.messages[call.at], above_bytes)
-    for path, copied in _marked_copies(history, call, whole, above_bytes):
-        changes.put(call.at, path, copied)
-    if not long_texts or any(other.answer is None for other in history.calls if other.at == call.at):
+    whole, texts = _copies(history.messages[call.at], above_bytes)
+    asked, together = call.asked, history.seen[call.at].asked
+    paths = [one.path for one in together]
+    others = {one.id for one in together if one is not asked and one.id is not None}
+    for path, ids, value in whole:  # by the call's id, or equal ones without another's id
+        is_named = asked.id in ids and asked.id not in others
+        if path in paths or (not is_named and ids & (others - {asked.id})):
+            continue
+        found = marked(value, above_bytes)
+        wanted = None if found is None or is_named else parsed(asked.arguments)
+        if found is not None and (is_named or (wanted is not None and are_equal(parsed(value), wanted))):
+            changes.put(call.at, path, found.arguments)
+    if any(other.answer is None for other in history.calls if other.at == call.at):
         return
     known = LargeArguments(above_bytes)
     known.add(new.values)
-    for path, text in long_texts:
-        found = known.replaced(changes.value(call.at, path, text))
-        if found is not None:
-            changes.put(call.at, path, found[0])
+    for path, text in texts:
+        copied = known.replaced(changes.value(call.at, path, text))
+        if copied is not None:
+            changes.put(call.at, path, copied[0])
 
 
 def compacting_prompt(history: History, changes: Changes, known: LargeArguments, above_bytes: int) -> None:
@@ -435,36 +417,15 @@ def compacting_prompt(history: History, changes: Changes, known: LargeArguments,
     if not known or history.calls or history.results:
         return
     for at, message in enumerate(history.messages):
-        for path, text in copies(message, above_bytes).texts:
+        for path, text in _copies(message, above_bytes)[1]:
             found = known.replaced(text)
             if found is not None:
-                changes.put(at, path, found[0])
-                changes.count(at, COMPACT, found[1])
+                changes.put(at, path, found[0], COMPACT, found[1])
 
 
 def _check(name: str, value: int, least: int) -> None:
     if value < least:
         raise ValueError(f"{name} is at least {least}, not {value}")
-
-
-def _marked_copies(
-    history: History, call: Call, whole: list[tuple[Path, set[str], Any]], above_bytes: int
-) -> Iterator[tuple[Path, Any]]:
-    """Yield the places of copies of a call's arguments, by its id or as equal ones without another's id."""
-    asked, together = call.asked, history.seen[call.at].asked
-    paths = [one.path for one in together]
-    others = {one.id for one in together if one is not asked and one.id is not None}
-    for path, ids, value in whole:
-        if path in paths:
-            continue
-        named = asked.id in ids and asked.id not in others
-        if not named and ids & (others - {asked.id}):
-            continue
-        found = marked(value, above_bytes)
-        new = None if found is None else found.arguments
-        wanted = None if new is None or named else parsed(asked.arguments)
-        if new is not None and (named or (wanted is not None and are_equal(parsed(value), wanted))):
-            yield path, new
 
 
 def bounding(history: History, first: int, changes: Changes, failure_bytes: int) -> None:
@@ -483,5 +444,5 @@ def bounding(history: History, first: int, changes: Changes, failure_bytes: int)
         end = text[-half:].encode("utf-8", "replace")[-half:].decode("utf-8", "ignore")
         removed = text_bytes(text) - text_bytes(begin) - text_bytes(end)
         bounded = f"{begin}\n[error shortened: {removed} bytes removed]\n{end}"
-        changes.put(result.at, result.answered.path, replaced(content, bounded))
-        changes.count(result.at, COMPACT, heavy.bytes - text_bytes(bounded))
+        less = heavy.bytes - text_bytes(bounded)
+        changes.put(result.at, result.answered.path, replaced(content, bounded), COMPACT, less)

@@ -7,6 +7,7 @@ import hashlib
 import re
 import threading
 from collections import Counter, OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
@@ -16,8 +17,9 @@ from agent_otel._internal import errors, fork
 from agent_otel.core import execution_context, model_request, model_tokens
 from agent_otel.core.executions import executions
 from agent_otel.core.model_tokens import removed
-from agent_otel.measure.size import json_size, size, text_bytes
-from agent_otel.messages.fields import fields, is_list, listed
+from agent_otel.measure.size import json_size, size
+from agent_otel.messages.fields import fields, is_list, listed, without
+from agent_otel.messages.fields import text as text_or_none
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies import limits
 from agent_otel.remedies.claim_check import policy
@@ -25,12 +27,25 @@ from agent_otel.remedies.claim_check.dialogue import TOOL
 from agent_otel.remedies.claim_check.envelope import Origin, current_owner
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Breaker
-from agent_otel.remedies.history import summarizer, summary_plan, turns
-from agent_otel.remedies.history.summarizer import Account, asking
-from agent_otel.remedies.history.summary_plan import MARK, MARKED, READ, SAID, earlier_summary, identity, is_mark, weigh
-from agent_otel.remedies.history.trimmed_line import replaced, text_of, weight
+from agent_otel.remedies.history import summarizer, turns
+from agent_otel.remedies.history.summarizer import (
+    MARK,
+    MARKED,
+    READ,
+    SAID,
+    Account,
+    asking,
+    earlier_summary,
+    is_mark,
+    is_system,
+    is_user,
+    opening,
+    request_tokens,
+    units,
+    weigh,
+)
 from agent_otel.remedies.history.trimming import is_placeholder
-from agent_otel.remedies.history.turns import Changes
+from agent_otel.remedies.history.turns import Changes, replaced, text_of, value_of
 from agent_otel.remedies.limits import tokens
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.setup import telemetry
@@ -41,7 +56,7 @@ if TYPE_CHECKING:
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
     from agent_otel.messages.base import Format
-    from agent_otel.remedies.history.summary_plan import Plan, Weight
+    from agent_otel.remedies.history.summarizer import Weight
     from agent_otel.remedies.history.turns import History
     from agent_otel.settings import Settings
 
@@ -58,6 +73,13 @@ _LEAST_RATIO: Final = 1.0
 _MOST_RATIO: Final = 16.0
 #: Mistral accepts only call ids of nine letters and digits.
 _ID_DIGITS: Final = 9
+
+_SUMMARY_SHARE: Final = 4
+"""The summary has this part of the room for messages: a quarter."""
+
+_LEAST_ROOM: Final = 256
+_LEAST_SUMMARY: Final = 64
+_MARK_TOKENS: Final = 24
 
 
 class Summaries:
@@ -88,8 +110,8 @@ class Summaries:
         if FORMATS[form].fixes(body) and not self.model:  # a request for a summary would include kept data
             errors.warn_once("summaries of conversations at the provider", _CONTINUED)
             return None
-        key = FORMATS[form].messages
-        if not is_list(body.get(key)) or not body[key]:
+        messages = body.get(FORMATS[form].messages)
+        if not is_list(messages) or not messages:
             return None
         visit = _Visit(self, reader, invocation, found, request)
         return visit if visit.is_long() and visit.reuses() and self.breaker.allows() else None
@@ -105,19 +127,13 @@ _NO_ROOM: Final = (
 )
 
 
+@dataclass
 class _Request:
-    """The messages of a request with their weights. They are parsed when needed."""
+    """The messages of a request with their weights and tokens. They are parsed when needed."""
 
-    def __init__(self, messages: Sequence[Any], weights: list[Weight] | None = None, scale: float = 1.0) -> None:
-        self.messages = messages
-        self.weights = weights if weights is not None else [weigh(message) for message in messages]
-        self.sizes = summary_plan.request_tokens(self.weights, messages)
-        self.rescale(scale)
-
-    def rescale(self, scale: float) -> None:
-        """Multiply the tokens of all messages."""
-        if scale != 1:
-            self.sizes = [round(size * scale) for size in self.sizes]
+    messages: Sequence[Any]
+    weights: list[Weight]
+    sizes: list[int]
 
     @functools.cached_property
     def history(self) -> History:
@@ -140,25 +156,29 @@ class _Visit:
         self._exchange: Any = reader.exchange
         self._usage = reader.usage
         self._invocation = invocation
-        self._form, self._body = body
-        self._key = key = FORMATS[self._form].messages
-        self._fixed = weigh({name: value for name, value in self._body.items() if name != key}).tokens
+        self._name, self._body = body
+        self._form = FORMATS[self._name]
+        messages = self._body[self._form.messages]
+        self._fixed = weigh(without(self._body, self._form.messages)).tokens
+        weights = [weigh(message) for message in messages]
+        sizes = request_tokens(weights, messages)
+        self._scale = _scale(request.parts, self._fixed + sum(sizes))
         #: The program's messages, and the same messages with an earlier summary.
-        self._own = self._now = _Request(self._body[key])
-        self._tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
-        #: The number of the program's messages that the earlier summary replaces, and of messages in that summary.
-        self._replaced = self._replacing = 0
-        self._made_end = 0
-        self._removed_bytes = 0
+        self._own = self._now = _Request(messages, weights, self._scaled(sizes))
+        tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
+        self._fixed, self._tool_tokens = self._scaled([self._fixed, tool_tokens])
+        self._kept: Kept | None = None
         self._plan: Plan | None = None
         self._model = summaries.model or execution_context.text_or_none(request.model)
-        self._scale = _scale(request.parts, self._tokens())
-        self._own.rescale(self._scale)
-        self._fixed, self._tool_tokens = round(self._fixed * self._scale), round(self._tool_tokens * self._scale)
+
+    def _scaled(self, sizes: list[int]) -> list[int]:
+        return sizes if self._scale == 1 else [round(size * self._scale) for size in sizes]
 
     @functools.cached_property
     def _systems(self) -> int:
-        return summary_plan.systems(self._own.messages)
+        """The number of leading messages of a system."""
+        messages = self._own.messages
+        return next((at for at, message in enumerate(messages) if not is_system(message)), len(messages))
 
     def is_long(self) -> bool:
         """Return True when the request may need a summary."""
@@ -166,33 +186,33 @@ class _Visit:
 
     def reuses(self) -> bool:
         """Put an earlier summary into the request. Return True when it needs a new summary."""
-        kept = self._summaries.kept.find((self._form, self._owner), self._own.weights[self._systems :])
+        kept = self._summaries.kept.find((self._name, self._owner), self._own.weights[self._systems :])
         if kept is not None:
             self._use(kept)
-        if self._tokens() <= self._summaries.above_tokens:
+        above, now = self._summaries.above_tokens, self._now
+        if self._tokens() <= above:
             return False
-        now, target = self._now, self._summaries.target_tokens
+        made_end = 0 if kept is None else self._systems + kept.opening + len(kept.messages)
         fixed_tokens = self._fixed + self._tool_tokens
-        self._plan = summary_plan.plan(now.history, now.sizes, fixed_tokens, target, self._made_end)
-        if self._plan is None or self._tokens() - self._plan.after_tokens < self._summaries.above_tokens // _LEAST_GAIN:
+        self._plan = plan(now.history, now.sizes, fixed_tokens, self._summaries.target_tokens, made_end)
+        if self._plan is None or self._tokens() - self._plan.after_tokens < above // _LEAST_GAIN:
             errors.warn_once("summary without room", _NO_ROOM)
             return False
         return True
 
     async def make(self, send: Callable[[Invocation], Awaitable[Response]], *, blocks: bool) -> None:
         """Make the summary. ``send`` sends a request of the remedy. Nothing is raised."""
-        plan, now = self._plan, self._now
+        plan, now, chosen = self._plan, self._now, self._summaries
         if plan is None:
             return
         with errors.reported("remedies.summarize"):
             try:
                 account = Account(self._model, model_tokens.totals_of(self._owner), self._usage)
-                seconds = self._summaries.seconds
-                ask = asking(self._form, self._asked, account, seconds, send, blocks=blocks)
+                ask = asking(self._name, self._asked, account, chosen.seconds, send, blocks=blocks)
                 texts = summarizer.transcript(now.history, plan.first, plan.end)
-                text = await summarizer.summary(ask, texts, plan.summary_tokens, self._summaries.chunk_tokens)
+                text = await summarizer.summary(ask, texts, plan.summary_tokens, chosen.chunk_tokens)
             except errors.ours(Exception) as error:  # raised by the model, its client, or the program's function
-                self._summaries.breaker.failed()
+                chosen.breaker.failed()
                 telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
                 reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
                 errors.warn_once(
@@ -203,12 +223,12 @@ class _Visit:
                 return
             replaced = originals(now.history, plan, now.weights)
             is_stored = await self._store(replaced, blocks=blocks)
-            self._put(plan, text, replaced, is_stored=is_stored)
+            self._put(plan, text, replaced, names_tool=is_stored and chosen.names_tool)
 
     def _asked(self, text: str) -> Invocation:
         """Return the request for a summary. It asks the configured model, else the agent's model."""
         instructions = summarizer.instructions(0 if self._plan is None else self._plan.summary_tokens)
-        prompt = FORMATS[self._form].asking(self._body, instructions, summarizer.TASK + text)
+        prompt = self._form.asking(self._body, instructions, summarizer.TASK + text)
         asked: Invocation = self._exchange.apart(self._invocation, prompt, self._summaries.model)
         return asked
 
@@ -231,22 +251,18 @@ class _Visit:
         ids = (result.answered.id for result in self._own.history.results)
         return executions.owner(call_id for call_id in ids if call_id is not None) or ""
 
-    def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, is_stored: bool) -> None:
+    def _put(self, plan: Plan, text: str, replaced: Mapping[tuple[int, int], Original], *, names_tool: bool) -> None:
         """Put a new summary into the request, and keep it for later requests."""
-        history, before = self._now.history, self._tokens()
+        history, before, earlier, systems = self._now.history, self._tokens(), self._kept, self._systems
         has_tools = any(self._body.get(name) for name in _TOOLS) or bool(history.calls)
-        names_tool = is_stored and self._summaries.names_tool
-        form = FORMATS[self._form]
-        made = rendered(history, plan, form, text, replaced, in_call=has_tools, names_tool=names_tool)
+        made = rendered(history, plan, self._form, text, replaced, in_call=has_tools, names_tool=names_tool)
         # After the earlier summary, the indexes of the program's messages are shifted.
-        moved = self._replaced - self._replacing
-        opening = plan.first - self._systems
-        count = plan.end + moved - self._systems
-        old = self._own.messages[self._systems + opening : self._systems + count]
-        kept = Kept(count, opening, made, weigh(made).characters, max(_json_bytes(old) - _json_bytes(made), 0))
+        moved = 0 if earlier is None else earlier.replaced - earlier.opening - len(earlier.messages)
+        opening, count = plan.first - systems, plan.end + moved - systems
+        removed_bytes = _json_bytes(self._own.messages[plan.first : systems + count]) - _json_bytes(made)
+        kept = Kept(count, opening, made, weigh(made).characters, max(removed_bytes, 0))
         self._summaries.breaker.succeeded()
-        self._summaries.kept.keep((self._form, self._owner), self._own.weights[self._systems :], kept)
-        self._now, self._replaced, self._replacing = self._own, 0, 0
+        self._summaries.kept.keep((self._name, self._owner), self._own.weights[systems:], kept)
         self._use(kept)
         telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.MADE)
         event = {
@@ -258,20 +274,22 @@ class _Visit:
 
     def _use(self, kept: Kept) -> None:
         """Put a summary into the request."""
-        own, weights = self._own.messages, self._own.weights
+        own, weights = self._own, [weigh(message) for message in kept.messages]
         opening, end = self._systems + kept.opening, self._systems + kept.replaced
-        messages = [*own[:opening], *kept.messages, *own[end:]]
-        self._body = {**self._body, self._key: messages}
+        sizes = self._scaled(request_tokens(weights, kept.messages))
+        self._now = _Request(
+            [*own.messages[:opening], *kept.messages, *own.messages[end:]],
+            [*own.weights[:opening], *weights, *own.weights[end:]],
+            [*own.sizes[:opening], *sizes, *own.sizes[end:]],
+        )
+        self._body = {**self._body, self._form.messages: self._now.messages}
         self._exchange.put(self._invocation, self._body)
-        weights_now = [*weights[:opening], *map(weigh, kept.messages), *weights[end:]]
-        self._now = _Request(messages, weights_now, self._scale)
-        self._replaced, self._replacing = kept.replaced - kept.opening, len(kept.messages)
-        self._made_end = opening + self._replacing
-        removed(telemetry(), semconv.SUMMARIZE, kept.removed_bytes, self._removed_bytes)
-        self._removed_bytes = kept.removed_bytes
+        before = 0 if self._kept is None else self._kept.removed_bytes
+        removed(telemetry(), semconv.SUMMARIZE, kept.removed_bytes, before)
+        self._kept = kept
 
     def _tokens(self) -> int:
-        return self._fixed + sum(self._now.sizes) + (self._tool_tokens if self._replacing else 0)
+        return self._fixed + sum(self._now.sizes) + (0 if self._kept is None else self._tool_tokens)
 
 
 def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
@@ -289,6 +307,78 @@ def _scale(parts: Iterable[RequestPart], estimated_tokens: int) -> float:
 def _json_bytes(messages: Iterable[Any]) -> int:
     """Return the UTF-8 bytes of messages in a request."""
     return sum(json_size(message).bytes for message in messages)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The places where the parts of a history begin: kept, folded into the summary, marked; and the tokens."""
+
+    first: int
+    fold: int
+    end: int
+    asked: int | None
+    summary_tokens: int
+    after_tokens: int
+
+
+def plan(
+    history: History, sizes: Sequence[int], fixed_tokens: int, target_tokens: int, made_end: int = 0
+) -> Plan | None:
+    """Return the plan that meets a target, or comes nearest; None for a history without anything to summarise."""
+    count, first = len(sizes), opening(history)
+    parts = list(units(history, first, count))
+    if not parts:
+        return None
+    opened_tokens = fixed_tokens + sum(sizes[:first])
+    room = max(target_tokens - opened_tokens, target_tokens // _SUMMARY_SHARE, _LEAST_ROOM)
+    summary_tokens = max(room // _SUMMARY_SHARE, _LEAST_SUMMARY)
+    last_user = max((at for at in range(first, count) if is_user(history, at)), default=None)
+    left = room - summary_tokens - (0 if last_user is None else sizes[last_user])
+    # A new summary replaces the last earlier one.
+    floor = max((stop for start, stop in parts if earlier_summary(history, start, stop) is not None), default=0)
+    end, left = _kept(history, parts, sizes, left, last_user, max(floor, made_end))
+    answers = {result.at for result in history.results if result.at >= made_end}  # the others are marks already
+    costs = [_MARK_TOKENS if at in answers else size for at, size in enumerate(sizes)]
+    if last_user is not None:
+        costs[last_user] = 0
+    fold = end if end > first else 0
+    for start, stop in reversed([part for part in parts if part[0] < end]):
+        cost = sum(costs[start:stop])
+        if start < floor or (cost > left and stop < count):
+            break
+        fold, left = start, left - cost
+    if not history.calls:  # the summary is a message of the model, which a message of the user has to follow
+        fold = next((at for at in range(fold, count) if is_user(history, at)), fold)
+        end = max(end, fold)
+        if last_user is None:
+            return None
+    if end == first:
+        return None
+    asked = last_user if last_user is not None and last_user < fold else None
+    return Plan(first, fold, end, asked, summary_tokens, opened_tokens + room - max(left, 0))
+
+
+def _kept(  # noqa: PLR0913, PLR0917 - the readings of a history
+    history: History, parts: list[tuple[int, int]], sizes: Sequence[int], left: int, last_user: int | None, floor: int
+) -> tuple[int, int]:
+    """Return where the messages begin that stay as they are, and the tokens that are left."""
+    last = [call for call in history.calls if call.turn == history.turns - 1]
+    of_model = (
+        at
+        for at, (message, one) in enumerate(zip(history.messages, history.seen, strict=True))
+        if not (one.answered or one.by_user or is_system(message))
+    )
+    seen = max(of_model, default=-1)
+    unseen = (call.at for call in last if call.answer is None or call.answer.at > seen)
+    waiting = min(unseen, default=len(history.messages))
+    end, spent, most = parts[-1][1], 0, left * 2 // 3
+    for start, stop in reversed(parts):
+        cost = sum(sizes[start:stop]) - (sizes[start] if start == last_user else 0)
+        is_newest = end == parts[-1][1]
+        if start < floor or (spent + cost > (left if is_newest else most) and start < waiting):
+            break
+        end, spent = start, spent + cost
+    return end, left - spent
 
 
 class Kept(NamedTuple):
@@ -376,9 +466,11 @@ def originals(history: History, plan: Plan, weights: Sequence[Weight]) -> dict[t
             continue
         if is_mark(text_of(content) or "") or is_placeholder(content):
             continue
-        own = None if result.call is None else result.call.asked.id
-        call_id = identity(result.call, hash((weights[result.at].hash, place[1])), uses[own])
-        found[place] = Original(call_id, result.name or "tool", _text(content))
+        own, named = (None, None) if result.call is None else result.call.asked[1:3]
+        if own is None or uses[own] != 1:  # a history repeats it: with a digest
+            digest = hash((weights[result.at].hash, place[1])) & 0xFFFFFFFF
+            own = f"{own or text_or_none(named) or 'call'}-{digest:08x}"
+        found[place] = Original(own, result.name or "tool", _text(content))
     return found
 
 
@@ -389,10 +481,8 @@ def _text(content: Any) -> str:
         content = known.get("result", known.get("output", content))
     if type(content) is str:
         return content
-    written = (text_of(content) or "") if is_list(content) and len(content) == 1 else ""
-    if written and text_bytes(written) == weight(content).bytes:
-        return written
-    return raw_of(content).text or ""
+    only = value_of(content[0]) if is_list(content) and len(content) == 1 else None
+    return only if type(only) is str else raw_of(content).text or ""
 
 
 def rendered(  # noqa: PLR0913 - a summary and its form

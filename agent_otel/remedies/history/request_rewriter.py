@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
@@ -34,9 +34,8 @@ from agent_otel.remedies.history.argument_compaction import (
     compacting_prompt,
     parsed,
 )
-from agent_otel.remedies.history.trimmed_line import DEFAULT_FORM, LineForm, text_of
-from agent_otel.remedies.history.trimming import DEDUPLICATE, View, doubled, trimming
-from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History
+from agent_otel.remedies.history.trimming import DEDUPLICATE, DEFAULT_FORM, LineForm, View, doubled, trimming
+from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History, text_of
 from agent_otel.remedies.model_boundary import request_of
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
 from agent_otel.settings import checks as setting_checks
@@ -44,8 +43,8 @@ from agent_otel.settings import checks as setting_checks
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agent_otel.core.execution_state import ExecutionState, Totals
-    from agent_otel.core.types import Invocation, LimitReached, ModelReader, ModelRequest
+    from agent_otel.core.execution_state import Totals
+    from agent_otel.core.types import Invocation, ModelReader, ModelRequest
     from agent_otel.messages.base import Transcript
     from agent_otel.remedies.history.turns import Result
     from agent_otel.remedies.limits import Limits
@@ -213,22 +212,19 @@ def _answers(content: Any, depth: int = _DEEPEST) -> Iterator[Mapping[str, Any]]
 # calls of the program's own loop all count, unless an adapter has recorded them.
 
 
-class _Place(NamedTuple):
-    """The execution and the conversation of a request, as the calls that follow from it have them."""
-
-    execution: str | None
-    conversation: str
-    state: ExecutionState | None
-    totals: Totals | None
-
-
 def count_shown(out: Telemetry, counting: Limits, request: ModelRequest, messages: Sequence[Any]) -> bool:
     """Count the last turn's calls that only messages show; return True when one was above a limit."""
     offered, since = _offered(request), _since_user(messages)
     if since is None or not (offered or request.continued):
         return False
-    place = _place(request)
-    shown = {} if place.execution is None else counting.shown(place.execution)
+    framework, run = request.execution or model_request.around().execution, execution_context.current_run()
+    execution = execution_context.resolve(framework, trace.get_current_span())
+    conversation = framework or (None if run is None else run.conversation) or execution or ""
+    totals: Totals | None = None if execution is None else executions.known(execution)
+    if run is not None:
+        execution, totals = run.id, run.totals
+    used_tokens = 0 if totals is None else totals.used_tokens
+    shown = {} if execution is None else counting.shown(execution)
     reached, new = None, {}
     times: Counter[tuple[str | None, str | None]] = Counter()
     for result in since.results:
@@ -241,12 +237,20 @@ def count_shown(out: Telemetry, counting: Limits, request: ModelRequest, message
         elif result.turn == since.turns - 1:  # this request delivers it
             new[key] = result
     for key, result in new.items():
-        if not _counts(counting, place, result, offered):
+        if not _counts(counting, execution, result, offered):
             continue
-        if place.execution is None:
+        if execution is None:
             limits.without_execution()
             return False
-        reached = _enter(out, counting, place, key, result) or reached
+        now = counting.enter(execution, conversation, used_tokens)
+        counting.show(execution, key, now)
+        if now is not None:
+            reached = now
+            out.metrics.record(semconv.LIMITS_HIT, 1, now.limit)
+            continue
+        result_bytes, text = size(result.answered.content).bytes, text_of(result.answered.content)
+        used = limits.tokens(text) if text is not None else estimated_tokens(result_bytes)
+        counting.spend(execution, result_bytes, used)
     return reached is not None
 
 
@@ -263,16 +267,6 @@ def _since_user(messages: Sequence[Any]) -> History | None:
     return History(messages[len(messages) - len(seen) :], seen[::-1])
 
 
-def _place(request: ModelRequest) -> _Place:
-    framework = request.execution or model_request.around().execution
-    key = execution_context.resolve(framework, trace.get_current_span())
-    run = execution_context.current_run()
-    state = None if key is None else executions.known(key)
-    if run is None:
-        return _Place(key, framework or key or "", state, state)
-    return _Place(run.id, framework or run.conversation or key or "", state, run.totals)
-
-
 def _offered(request: ModelRequest) -> set[str]:
     """Return the names of the tools in a request; all requests of the process are remembered."""
     parts = request.parts.head if type(request.parts) is Messages else request.parts
@@ -283,34 +277,20 @@ def _offered(request: ModelRequest) -> set[str]:
     return names
 
 
-def _counts(counting: Limits, place: _Place, result: Result, offered: set[str]) -> bool:
+def _counts(counting: Limits, execution: str | None, result: Result, offered: set[str]) -> bool:
     """Return True for a call that the framework has answered itself, or that is of the program's own loop."""
     call_id, name = result.answered.id, result.name
     if name in semconv.OWN_TOOLS:
         return False
     is_own_loop = execution_context.outermost.get() is None
     by_name = is_own_loop or call_id is None
-    if place.execution is not None and counting.is_recorded(place.execution, call_id, name, by_name=by_name):
+    if execution is not None and counting.is_recorded(execution, call_id, name, by_name=by_name):
         return False
     if is_own_loop:
         return name is None or not tool_names.is_called(name) or name not in offered
     if name is None:  # the provider has the call
         return call_id is not None and result.answered.failed is True
     return name not in offered and name not in tool_names.offered
-
-
-def _enter(out: Telemetry, counting: Limits, place: _Place, key: int, result: Result) -> LimitReached | None:
-    execution = place.execution or ""
-    used_tokens = 0 if place.totals is None else place.totals.used_tokens
-    reached = counting.enter(execution, place.conversation, used_tokens)
-    counting.show(execution, key, reached)
-    if reached is not None:
-        out.metrics.record(semconv.LIMITS_HIT, 1, reached.limit)
-        return reached
-    content = result.answered.content
-    result_bytes, text = size(content).bytes, text_of(content)
-    counting.spend(execution, result_bytes, limits.tokens(text) if text is not None else estimated_tokens(result_bytes))
-    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
 import inspect
 import json
@@ -19,33 +18,22 @@ from agent_otel import semconv
 from agent_otel._internal import env, errors
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio, run_now, seen
 from agent_otel.core import backpressure, model_tokens, switches
+from agent_otel.measure.size import estimated_tokens
 from agent_otel.messages import formats
 from agent_otel.messages.fields import fields, is_list
+from agent_otel.messages.fields import text as text_or_none
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.argument_compaction import compact
-from agent_otel.remedies.history.summary_plan import (
-    MARKED,
-    READ,
-    earlier_summary,
-    is_mark,
-    opening,
-    pieces,
-    request_tokens,
-    units,
-    weigh,
-)
-from agent_otel.remedies.history.trimmed_line import text_of
-from agent_otel.remedies.history.turns import KEEP_TURNS
-from agent_otel.remedies.limits import tokens
+from agent_otel.remedies.history.turns import KEEP_TURNS, text_of
+from agent_otel.remedies.limits import tokens, tokens_of
 from agent_otel.telemetry.foreign_spans import add_event
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-    from concurrent.futures import Future
 
     from agent_otel.core.execution_state import Totals
     from agent_otel.core.remedy_hooks import Response
@@ -55,6 +43,16 @@ if TYPE_CHECKING:
 
     Summarizer = Callable[[str], str | Awaitable[str]]
 
+MARK: Final = "SUMMARIZED executionId:'"
+"""The beginning of the text in the place of a result; the call's id and an apostrophe follow."""
+
+_MARK: Final = re.compile(f"{MARK}.{{0,300}}'")
+MARKED: Final = "Results of earlier calls:"
+READ: Final = 'Read an original with get_tool_result(ref="<executionId>").'
+#: The beginning of a summary in a request without tools, where no call can stand.
+SAID: Final = f"[{semconv.CONTEXT_SUMMARIZE}]\n"
+
+SYSTEMS: Final = ("system", "developer")
 INSTRUCTIONS: Final = (
     "You summarise the transcript of an AI agent's work. The agent goes on from your summary alone. Keep, exactly as "
     "they are written: facts, numbers, names, ids, paths, URLs and references. Keep the user's requests and decisions, "
@@ -64,7 +62,6 @@ INSTRUCTIONS: Final = (
 TASK: Final = "Summarise this transcript:\n"
 _MOST_ROUNDS: Final = 5
 _WORDS: Final = 0.75
-_LONG: Final = 256
 #: Characters of data without a space, such as an image or a signature.
 _DATA: Final = re.compile(r"[A-Za-z0-9+/=_-]{256,}")
 #: The part of a summary that names calls and how to read their results.
@@ -116,14 +113,10 @@ def asking(  # noqa: PLR0913 - a request and its sender
 
             if not blocks:
                 return answer(await _within(sent(), left()))
-            return answer(await _now(_workers.submit(_muted(lambda: run_now(sent()))), left()))
-        if blocks:
-            return await _now(_workers.submit(_muted(lambda: _called(own, text))), left())
-        if inspect.iscoroutinefunction(own):
+            return answer(await _workers.call(_muted(lambda: run_now(sent())), left(), blocks=True))
+        if not blocks and inspect.iscoroutinefunction(own):
             return _text(await _within(own(text), left()))
-        if not is_in_asyncio():
-            return _called(own, text)
-        return await _within(asyncio.wrap_future(_workers.submit(_muted(lambda: _called(own, text)))), left())
+        return await _workers.call(_muted(lambda: _text(_resolved(own(text)))), left(), blocks=blocks)
 
     return ask
 
@@ -136,14 +129,6 @@ def _muted(call: Callable[[], _T]) -> Callable[[], _T]:
         return call()
 
     return run
-
-
-async def _now(job: Future[_T], seconds: float) -> _T:
-    """Wait for a job of a thread, in this one."""
-    try:
-        return job.result(seconds)
-    finally:
-        job.cancel()
 
 
 async def _within(awaitable: Awaitable[_T], seconds: float) -> _T:
@@ -168,11 +153,6 @@ async def _within(awaitable: Awaitable[_T], seconds: float) -> _T:
             task.cancel()
 
 
-def _called(own: Summarizer, text: str) -> str:
-    made = own(text)
-    return _text(asyncio.run(_awaited(made)) if inspect.isawaitable(made) else made)
-
-
 def _text(made: object) -> str:
     """Return what a function of the program has returned; raise NoSummaryError when it is no text."""
     if not isinstance(made, str):
@@ -180,12 +160,16 @@ def _text(made: object) -> str:
     return made
 
 
-async def _awaited(made: Awaitable[str]) -> str:
-    """Await a function of the program in a thread; its cancellation ends the summary."""
-    try:
-        return await made
-    except asyncio.CancelledError:
-        raise NoSummaryError("the function was cancelled") from None
+def _resolved(made: str | Awaitable[str]) -> str:
+    """Await what a function of the program returns, in a thread; its cancellation ends the summary."""
+
+    async def awaited(made: Awaitable[str]) -> str:
+        try:
+            return await made
+        except asyncio.CancelledError:
+            raise NoSummaryError("the function was cancelled") from None
+
+    return asyncio.run(awaited(made)) if inspect.isawaitable(made) else made
 
 
 class NoSummaryError(Exception):
@@ -217,6 +201,167 @@ async def summary(
 def instructions(most_tokens: int) -> str:
     """Return the instructions for the model."""
     return INSTRUCTIONS.format(words=max(int(most_tokens * _WORDS), 1))
+
+
+#: Fields that change from request to request although the message does not, such as the place of a cache point.
+_MOVING: Final = frozenset({"cache_control", "cachePoint"})
+#: Fields of binary data and of data that only the provider reads; providers do not count their characters as tokens.
+_BINARY: Final = frozenset(
+    {
+        *("data", "file_data", "image_url", "b64_json", "bytes", "images", "signature", "encrypted_content"),
+        *("thoughtSignature", "thought_signature", "redactedContent"),
+    }
+)
+_LONG: Final = 256
+_BINARY_CHARACTERS: Final = 4_000
+
+
+def is_mark(written: str) -> bool:
+    """Return True for the text in the place of a result; a result may begin like one."""
+    return _MARK.fullmatch(written) is not None
+
+
+class Weight(NamedTuple):
+    """The characters of a message and a hash of its content, equal for an equal message in a later request."""
+
+    characters: int
+    hash: int
+
+    @property
+    def tokens(self) -> int:
+        """The estimated tokens."""
+        return estimated_tokens(self.characters)
+
+
+def weigh(value: Any, key: str = "") -> Weight:
+    """Return the weight of a message, or of a part of a request."""
+    cls = type(value)
+    if cls is str:
+        length = len(value)
+        if key in _BINARY and length > _LONG:
+            return Weight(min(length, _BINARY_CHARACTERS), hash(value))
+        return Weight(length, hash(value))
+    if cls in (int, float, bool, type(None)):
+        return Weight(4, hash(value))
+    if cls is bytes:
+        return Weight(min(len(value), _BINARY_CHARACTERS), hash(value))
+    if is_list(value):
+        inner = [
+            weigh(each, key) for each in value if type(each) is not dict or len(each) != 1 or _MOVING.isdisjoint(each)
+        ]
+        return Weight(sum(one.characters for one in inner), hash(tuple([one.hash for one in inner])))
+    characters, hashes = 0, []
+    for name, each in fields(value).items():
+        if name not in _MOVING:
+            one = weigh(each, name)
+            characters += one.characters + len(name) + 4
+            hashes.append((name, one.hash))
+    return Weight(characters, hash(tuple(sorted(hashes))))
+
+
+def request_tokens(weights: Sequence[Weight], messages: Sequence[Any]) -> list[int]:
+    """Return the tokens of each message, counted by the program's function where it has one."""
+    return [
+        tokens_of(weight.characters, lambda message=message: str(message))  # type: ignore[misc]
+        for weight, message in zip(weights, messages, strict=True)
+    ]
+
+
+def earlier_summary(history: History, start: int, stop: int) -> str | None:
+    """Return the text of an earlier summary that stands in a range of messages."""
+    for at in range(start, stop):
+        for call in history.seen[at].asked:
+            if call.name == semconv.CONTEXT_SUMMARIZE:
+                answered = history.seen[min(at + 1, len(history.seen) - 1)].answered
+                return (text_of(answered[0].content) or "") if answered else ""
+        known = fields(history.messages[at])
+        said = text_of(known.get("content")) or text_of(known.get("parts"))
+        if said is not None and said.startswith(SAID):
+            return said.removeprefix(SAID)
+    return None
+
+
+def opening(history: History) -> int:
+    """Return the number of opening messages, up to the first of the model or a provider's last compaction."""
+    count, messages = len(history.seen), history.messages
+    first = next((at for at in range(count) if not (is_system(messages[at]) or is_user(history, at))), count)
+    compacted = (at + 1 for at in range(first, count) if fields(messages[at]).get("type") == semconv.COMPACTION)
+    return max(compacted, default=first)
+
+
+def is_system(message: Any) -> bool:
+    """Return True for a message of a system."""
+    known = fields(message)
+    return (known.get("role") or known.get("type")) in SYSTEMS
+
+
+def is_user(history: History, at: int) -> bool:
+    """Return True for a message of the user."""
+    seen = history.seen[at]
+    return seen.by_user and not seen.answered
+
+
+def units(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield ranges of messages that must stay together: a call, its result, and what is between or before."""
+    last = {at: at for at in range(first, end)}
+    for call in history.calls:
+        if call.at in last and call.answer is not None:
+            last[call.at] = max(last[call.at], call.answer.at)
+    for begin, at in _tied(history, first, end):
+        last[begin] = max(last[begin], at)
+    for at in range(first, end - 1):
+        if fields(history.messages[at]).get("type") == "reasoning":
+            last[at] = max(last[at], at + 1)
+    start = open_until = first
+    for at in range(first, end):
+        if at > open_until:
+            yield start, at
+            start = at
+        open_until = max(open_until, last[at])
+    if start < end:
+        yield start, end
+
+
+def _tied(history: History, first: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the places of an item and of a later one that names it: `shell_call` and its output, an approval."""
+    places: dict[str | None, int] = {}
+    for at in range(first, end):
+        known, seen = fields(history.messages[at]), history.seen[at]
+        if seen.asked or seen.answered:
+            continue
+        own, kind = (
+            text_or_none(known.get("call_id")) or text_or_none(known.get("id")),
+            text_or_none(known.get("type")) or "",
+        )
+        named = text_or_none(known.get("approval_request_id")) or (own if kind.endswith("_output") else None)
+        if named in places:
+            yield places[named], at
+        elif own is not None:
+            places[own] = at
+
+
+def pieces(parts: Sequence[str], most_tokens: int) -> list[str]:
+    """Return texts joined to chunks of at most ``most_tokens``; a longer text is divided."""
+    chunks, now, size = list[str](), list[str](), 0
+    for part in parts:
+        for piece in _divided(part, most_tokens):
+            more = tokens(piece)
+            if now and size + more >= most_tokens:
+                chunks.append("\n".join(now))
+                now, size = [], 0
+            now.append(piece)
+            size += more + 1
+    return [*chunks, "\n".join(now)] if now else chunks
+
+
+def _divided(part: str, most_tokens: int) -> Iterator[str]:
+    size = tokens(part)
+    if size <= most_tokens:
+        yield part
+        return
+    step = max(len(part) * most_tokens // size, 1)
+    for start in range(0, len(part), step):
+        yield part[start : start + step]
 
 
 def transcript(history: History, first: int, end: int) -> list[str]:
@@ -259,36 +404,32 @@ class Account(NamedTuple):
         self, text: str, send: Callable[[], Awaitable[Response]], seconds: float, *, blocks: bool
     ) -> Response:
         """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
-        with self._counted(text) as waiting:
-            if waiting is not None:
-                if waiting.left() > seconds:
-                    raise TimeoutError("no tokens in time")
-                await waiting.over(blocks=blocks)
-            response = await send()
-            used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
-            if waiting is not None:
-                waiting.reservation.used(used)
-            model_tokens.spent_apart(self.totals, used)
-            return response
-
-    @contextlib.contextmanager
-    def _counted(self, text: str) -> Iterator[Any]:
-        """Take the tokens of a request; give them back when it fails."""
         acting = backpressure.backpressure()
         if acting is None:
-            yield None
-            return
-        waiting = acting.apart(self.model, tokens(text))
-        token = backpressure.sending.set(weakref.ref(waiting))
+            return (await self._sent(text, send))[0]
+        reservation = acting.apart(self.model, tokens(text))
+        token = backpressure.sending.set(weakref.ref(reservation))
         is_answered = False
         try:
-            yield waiting
+            if reservation.left() > seconds:
+                raise TimeoutError("no tokens in time")
+            await reservation.over(blocks=blocks)
+            response, used = await self._sent(text, send)
+            reservation.used(used)
             is_answered = True
+            return response
         finally:
             backpressure.sending.reset(token)
             error = sys.exc_info()[1]
             if not is_answered and error is not None:
-                waiting.reservation.failed(error)
+                reservation.failed(error)
+
+    async def _sent(self, text: str, send: Callable[[], Awaitable[Response]]) -> tuple[Response, int]:
+        """Send a request; return the response, and the tokens, which the run has spent."""
+        response = await send()
+        used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
+        model_tokens.spent_apart(self.totals, used)
+        return response, used
 
     def _used(self, response: Response) -> int:
         """Return the tokens of a request and its response, 0 where the provider reports none."""

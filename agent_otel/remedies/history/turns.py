@@ -1,4 +1,4 @@
-"""The turns of a history, the matching of results to calls, and the cut up to which a view may rewrite.
+"""The turns of a history, the matching and the contents of results, and the cut up to which a view may rewrite.
 
 All of it depends on the messages only, so that the same history has the same view in every process.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
-from agent_otel.messages.fields import changed
+from agent_otel.measure.size import block_text, json_size, text_bytes
+from agent_otel.messages.fields import changed, fields, is_list
 from agent_otel.messages.formats import transcript
 
 if TYPE_CHECKING:
     from agent_otel.messages.base import AnsweredCall, RequestedCall, Transcript
     from agent_otel.messages.fields import Path
+
+MOST_NODES: Final = 200
+"""Nodes of a structured result that are measured: 0.1 ms."""
 
 KEEP_TURNS: Final = 2
 """Number of last turns that are never rewritten."""
@@ -144,17 +148,15 @@ class Changes:
         self._at: dict[int, dict[Path, Any]] = {}
         self._removed: dict[int, list[tuple[str, int]]] = {}
 
-    def put(self, at: int, path: Path, value: Any) -> None:
-        """Record a new value for a place in a message."""
+    def put(self, at: int, path: Path, value: Any, strategy: str = "", removed_bytes: int = 0) -> None:
+        """Record a new value for a place in a message, and the bytes that a strategy removes with it."""
         self._at.setdefault(at, {})[path] = value
+        if strategy:
+            self._removed.setdefault(at, []).append((strategy, removed_bytes))
 
     def value(self, at: int, path: Path, otherwise: Any) -> Any:
         """Return the new value for a place, or another one if there is none."""
         return self._at.get(at, {}).get(path, otherwise)
-
-    def count(self, at: int, strategy: str, removed_bytes: int) -> None:
-        """Record the bytes that a strategy removes from a message."""
-        self._removed.setdefault(at, []).append((strategy, removed_bytes))
 
     def apply(self, messages: Sequence[Any]) -> tuple[list[Any], dict[str, int]]:
         """Return the messages, with copies of those that change, and the bytes removed by each strategy."""
@@ -168,3 +170,92 @@ class Changes:
             for strategy, count in self._removed.get(at, ()):
                 removed[strategy] = removed.get(strategy, 0) + count
         return made, removed
+
+
+class Weight(NamedTuple):
+    """Characters and UTF-8 bytes of a result's text for the model. If not exact, they are a lower bound."""
+
+    characters: int
+    bytes: int
+    exact: bool = True
+
+
+def weight(content: Any) -> Weight:
+    """Measure a result's content: a text, the text and JSON blocks of a list, or a structured value as JSON."""
+    if is_list(content):
+        weights = [_weight(value) for value in map(value_of, content) if value is not None]
+        exact = all(found.exact for found in weights)
+        return Weight(sum(found.characters for found in weights), sum(found.bytes for found in weights), exact)
+    if type(content) is not str and not issubclass(type(content), dict):
+        return Weight(0, 0)
+    only = _only(content)
+    return _weight(content if only is None else only)
+
+
+def _weight(value: Any) -> Weight:
+    if type(value) is str:
+        return Weight(len(value), text_bytes(value))
+    size = json_size(value, MOST_NODES)
+    return Weight(size.bytes, size.bytes, size.exact)
+
+
+def _only(content: Any) -> str | None:
+    """Return the text of an object with one key. Return None for any other object."""
+    if not issubclass(type(content), dict) or len(known := fields(content)) != 1:
+        return None
+    [inner] = known.values()
+    return inner if type(inner) is str else None
+
+
+def value_of(block: Any) -> Any:
+    """Return a block's text, or the value of Bedrock's JSON or Cohere's document; None for one without, as an image."""
+    text = block if type(block) is str else block_text(block)
+    if text is not None:
+        return text
+    known = fields(block)
+    if known.keys() == {"json"}:
+        return known["json"]
+    return fields(known.get("document")).get("data") if known.get("type") == "document" else None
+
+
+def text_of(content: Any) -> str | None:
+    """Return the first text of a content."""
+    if is_list(content):
+        return next((text for text in map(text_of, content) if text is not None), None)
+    only = _only(content)
+    value = value_of(content) if only is None else only
+    return value if type(value) is str else None
+
+
+def replaced(content: Any, line: str) -> Any:
+    """Return the content with one text instead of all its texts. Keep other blocks."""
+    if type(content) is str:
+        return line
+    if not is_list(content):
+        known = fields(content)
+        return {next(iter(known)) if len(known) == 1 else "result": line}
+    texts = [place for place, block in enumerate(content) if len(content) == 1 or value_of(block) is not None]
+    # A block's ``cache_control`` sets the end of a provider's cache. So a block with it has to remain.
+    kept = next((place for place in texts if "cache_control" in fields(content[place])), texts[0])
+    blocks = [
+        _with_text(block, line) if place == kept else block
+        for place, block in enumerate(content)
+        if place == kept or place not in texts
+    ]
+    return blocks if type(content) is list else tuple(blocks)
+
+
+def _with_text(block: Any, line: str) -> Any:
+    if type(block) is str:
+        return line
+    if block_text(block) is not None:
+        return changed(block, {("text",): line})
+    return {"type": "text", "text": line} if "type" in fields(block) else {"text": line}
+
+
+def are_equal(one: Any, other: Any) -> bool:
+    """Return True for equal values. Values without a comparison count as different."""
+    try:
+        return bool(one == other)
+    except ours(Exception):
+        return False

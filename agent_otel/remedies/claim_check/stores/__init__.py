@@ -11,7 +11,6 @@ from urllib.request import url2pathname
 from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.stores.base import (
     ClaimStore,
-    Head,
     MemoryStore,
     NotFoundError,
     StoreError,
@@ -22,7 +21,7 @@ from agent_otel.remedies.claim_check.stores.services import DaprStore, ObjectSto
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["SCHEMES", "ClaimStore", "Head", "NotFoundError", "StoreError", "TooLargeError", "open_store"]
+__all__ = ["SCHEMES", "ClaimStore", "NotFoundError", "StoreError", "TooLargeError", "open_store"]
 
 
 def open_store(url: str, timeout: float = 0.25) -> ClaimStore:

@@ -13,13 +13,13 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.installing import installed_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator
+    from collections.abc import Callable, Iterator
 
 
 class StoreError(Exception):
@@ -32,13 +32,6 @@ class NotFoundError(StoreError, LookupError):
 
 class TooLargeError(StoreError):
     """A value above the store's maximum size; the store is healthy otherwise."""
-
-
-class Head(NamedTuple):
-    """The size of a value in bytes and its expiry in seconds since 1970, available without reading the value."""
-
-    size: int
-    expires_at: float | None
 
 
 def group_of(key: str) -> str:
@@ -62,9 +55,6 @@ class ClaimStore(Protocol):
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return a byte range of a value."""
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
 
     def delete(self, key: str) -> None:
         """Delete a key."""
@@ -110,19 +100,12 @@ def frame(ttl: float) -> bytes:
     return _FRAME.pack(_MARK, time.time() + ttl)
 
 
-def end(framed: bytes) -> float:
-    """Return the expiry of a framed value; NotFoundError when it has expired, StoreError for any other value."""
+def unframe(framed: bytes) -> bytes:
+    """Return a value without its header; NotFoundError when it has expired, StoreError for one of somebody else."""
     if framed[:4] != _MARK or len(framed) < FRAME_BYTES:
         raise StoreError("what is stored under this key was written by somebody else")
-    expires_at: float = _FRAME.unpack_from(framed)[1]
-    if not time.time() < expires_at:
+    if not time.time() < _FRAME.unpack_from(framed)[1]:
         raise NotFoundError("expired")
-    return expires_at
-
-
-def unframe(framed: bytes) -> bytes:
-    """Return the value without its header; raises as ``end``."""
-    end(framed)
     return framed[FRAME_BYTES:]
 
 
@@ -262,13 +245,12 @@ class Sweeper:
 sweeper = Sweeper()
 
 
-class Bounded:
-    """At most ``max_bytes`` of values in memory until they expire; the least recently used value is dropped first."""
+class MemoryStore:
+    """At most ``max_bytes`` of values in this process's memory; the least recently used value is dropped first."""
 
-    def __init__(self, max_bytes: int, clock: Callable[[], float]) -> None:
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._max_bytes = max_bytes
-        self._clock = clock
-        self._values: OrderedDict[Any, tuple[bytes, float]] = OrderedDict()
+        self._values: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
         self._bytes = 0
         self._renew_lock()
         fork.after_fork(self._renew_lock)
@@ -276,60 +258,25 @@ class Bounded:
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()
 
-    def _keep(self, key: Hashable, data: bytes, seconds: float) -> None:
-        with self._lock:
-            self._drop(key)
-            self._values[key] = (data, self._clock() + seconds)
-            self._bytes += len(data)
-            while self._bytes > self._max_bytes:
-                self._drop(next(iter(self._values)))
-
-    def _find(self, key: Hashable) -> tuple[bytes, float] | None:
-        with self._lock:
-            found = self._values.get(key)
-            if found is not None and self._clock() < found[1]:
-                self._values.move_to_end(key)
-                return found
-            self._drop(key)
-        return None
-
-    def _drop(self, key: Hashable) -> None:
-        data, _ = self._values.pop(key, (b"", 0.0))
-        self._bytes -= len(data)
-
-    def sweep_if_due(self, _: float) -> None:
-        """Remove expired values."""
-        now = self._clock()
-        with self._lock:
-            for key in [key for key, (_, expires_at) in self._values.items() if expires_at <= now]:
-                self._drop(key)
-
-
-class MemoryStore(Bounded):
-    """Values in this process's memory."""
-
-    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
-        super().__init__(max_bytes, time.time)
-
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key; TooLargeError for a value that is larger than the whole store."""
         if len(data) > self._max_bytes:
             raise TooLargeError(f"{len(data)} bytes are more than the {self._max_bytes} that this store holds")
-        self._keep(key, data, ttl)
+        with self._lock:
+            self._drop(key)
+            self._values[key] = (data, time.time() + ttl)
+            self._bytes += len(data)
+            while self._bytes > self._max_bytes:
+                self._drop(next(iter(self._values)))
         sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
-        return self._found(key)[0]
+        return self._found(key)
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return a byte range of a value."""
-        return self._found(key)[0][start:end]
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        data, expires_at = self._found(key)
-        return Head(len(data), expires_at)
+        return self._found(key)[start:end]
 
     def delete(self, key: str) -> None:
         """Delete a key."""
@@ -338,14 +285,28 @@ class MemoryStore(Bounded):
 
     def delete_group(self, group: str) -> int:
         """Delete all keys of a group; return the number of values."""
+        return self._drop_all(lambda key: group_of(key) == group)
+
+    def sweep_if_due(self, _: float) -> None:
+        """Remove expired values."""
+        now = time.time()
+        self._drop_all(lambda key: self._values[key][1] <= now)
+
+    def _found(self, key: str) -> bytes:
         with self._lock:
-            keys = [key for key in self._values if group_of(key) == group]
+            data, expires_at = self._values.get(key, (b"", 0.0))
+            if not time.time() < expires_at:
+                self._drop(key)
+                raise NotFoundError(key)
+            self._values.move_to_end(key)
+            return data
+
+    def _drop_all(self, is_meant: Callable[[str], bool]) -> int:
+        with self._lock:
+            keys = [key for key in self._values if is_meant(key)]
             for key in keys:
                 self._drop(key)
         return len(keys)
 
-    def _found(self, key: str) -> tuple[bytes, float]:
-        found = self._find(key)
-        if found is None:
-            raise NotFoundError(key)
-        return found
+    def _drop(self, key: str) -> None:
+        self._bytes -= len(self._values.pop(key, (b"", 0.0))[0])

@@ -17,14 +17,13 @@ from typing import TYPE_CHECKING, Final
 from agent_otel._internal.errors import ours, suppressed
 from agent_otel.remedies.claim_check.stores.base import (
     FRAME_BYTES,
-    Head,
     NotFoundError,
     StoreError,
-    end,
     frame,
     group_of,
     sweeper,
     translated,
+    unframe,
 )
 
 if TYPE_CHECKING:
@@ -92,19 +91,14 @@ class FileStore:
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
-        with self._open(key) as (file, _):
+        with self._open(key) as file:
             return file.read()
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return a byte range of a value."""
-        with self._open(key) as (file, _):
+        with self._open(key) as file:
             file.seek(FRAME_BYTES + start)
             return file.read(max(0, end - start))
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        with self._open(key) as (file, expires_at):
-            return Head(os.fstat(file.fileno()).st_size - FRAME_BYTES, expires_at)
 
     def delete(self, key: str) -> None:
         """Delete a key."""
@@ -143,7 +137,7 @@ class FileStore:
             yield folder
 
     @contextlib.contextmanager
-    def _open(self, key: str) -> Iterator[tuple[BinaryIO, float]]:
+    def _open(self, key: str) -> Iterator[BinaryIO]:
         name = _name(key)
         with translated("files"):
             try:
@@ -152,7 +146,8 @@ class FileStore:
             except ours(FileNotFoundError):
                 raise NotFoundError(key) from None
             with file:
-                yield file, end(file.read(FRAME_BYTES))
+                unframe(file.read(FRAME_BYTES))
+                yield file
 
 
 def _name(key: str) -> str:
@@ -279,7 +274,7 @@ def _remove_if_expired(folder: int, name: str) -> bool:
 def _has_expired(folder: int, name: str) -> bool:
     with _opened(folder, name) as file:
         try:
-            end(file.read(FRAME_BYTES))
+            unframe(file.read(FRAME_BYTES))
         except NotFoundError:
             return True
     return False

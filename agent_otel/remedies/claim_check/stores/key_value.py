@@ -7,12 +7,10 @@ import base64
 import binascii
 import hashlib
 import threading
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_otel._internal.errors import ours
 from agent_otel.remedies.claim_check.stores.base import (
-    Head,
     IndexedStore,
     NotFoundError,
     StoreError,
@@ -50,11 +48,6 @@ class KeyValueStore(IndexedStore):
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
         return _data(key, self._wait(self._store.get(_hashed(key), collection=self._collection)))
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        value, seconds = self._wait(self._store.ttl(_hashed(key), collection=self._collection))
-        return Head(len(_data(key, value)), None if seconds is None else time.time() + seconds)
 
     def sweep_if_due(self, _: float) -> None:
         """Have the store remove expired values."""

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel._internal import errors
 from agent_otel.remedies.claim_check.stores.base import (
     FRAME_BYTES,
-    Head,
     IndexedStore,
     NotFoundError,
     StoreError,
     TooLargeError,
-    end,
     frame,
     library,
     translated,
@@ -30,8 +28,6 @@ if TYPE_CHECKING:
 
 #: Keys that Redis scans in one step; it serves other clients between the steps.
 _SCANNED: Final = 1000
-#: PTTL's answer for a missing key; -1 is a key that does not expire.
-_NO_KEY: Final = -2
 #: Factor between the timeout of a connection to an object store and the timeout of a whole request.
 _REQUEST: Final = 20
 
@@ -69,14 +65,6 @@ class RedisStore:
             raise NotFoundError(key)
         return part if start < end else b""
 
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        with translated("redis"), self._client.pipeline() as both:
-            size, milliseconds = both.strlen(key).pttl(key).execute()
-        if milliseconds == _NO_KEY:
-            raise NotFoundError(key)
-        return Head(size, None if milliseconds < 0 else time.time() + milliseconds / 1000)
-
     def delete(self, key: str) -> None:
         """Delete a key."""
         with translated("redis"):
@@ -87,10 +75,6 @@ class RedisStore:
         pattern = re.sub(r"([*?\[\]\\])", r"\\\1", group) + "/*"
         with translated("redis"):
             return sum(self._client.delete(key) for key in self._client.scan_iter(match=pattern, count=_SCANNED))
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._client.close()
 
 
 class ObjectStore:
@@ -128,18 +112,11 @@ class ObjectStore:
 
     def get_range(self, key: str, start: int, end: int) -> bytes:
         """Return a byte range of a value."""
-        end = min(end, self.head(key).size)
-        if start >= end:
-            return b""
         with self._asking(key):
-            part = self._obstore.get_range(self._bucket, key, start=FRAME_BYTES + start, end=FRAME_BYTES + end)
-            return bytes(part)
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        with self._asking(key):
-            answer = self._obstore.get(self._bucket, key, options={"range": (0, FRAME_BYTES)})
-            return Head(answer.meta["size"] - FRAME_BYTES, end(bytes(answer.bytes())))
+            head = self._obstore.get(self._bucket, key, options={"range": (0, FRAME_BYTES)})
+            unframe(bytes(head.bytes()))
+            start, end = FRAME_BYTES + start, min(FRAME_BYTES + end, head.meta["size"])
+            return bytes(self._obstore.get_range(self._bucket, key, start=start, end=end)) if start < end else b""
 
     def delete(self, key: str) -> None:
         """Delete a key."""
@@ -187,11 +164,6 @@ class DaprStore(IndexedStore):
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
         return unframe(self._read(key))
-
-    def head(self, key: str) -> Head:
-        """Return the size and the expiry of a value."""
-        framed = self._read(key)
-        return Head(len(framed) - FRAME_BYTES, end(framed))
 
     def _entry(self, key: str) -> bytes:
         return self._read(key)[FRAME_BYTES:]

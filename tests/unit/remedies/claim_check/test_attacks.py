@@ -16,10 +16,9 @@ import pytest
 import agent_otel
 from agent_otel.core import execution_context, handler, tool_invocation
 from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
-from agent_otel.remedies.claim_check.envelope import Claims, Origin
+from agent_otel.remedies.claim_check.envelope import BadReferenceError, Claims, Origin, Reference, Signer
 from agent_otel.remedies.claim_check.payload_store import Payloads
 from agent_otel.remedies.claim_check.reader import ClaimReader, Place
-from agent_otel.remedies.claim_check.references import BadReferenceError, Reference, Signer
 from agent_otel.remedies.claim_check.stores import NotFoundError
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.remedies.claim_check.writer import ClaimWriter, Stored

@@ -16,8 +16,16 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, HEADER_BYTES, Cipher, CorruptError, Envelopes, Origin
-from agent_otel.remedies.claim_check.references import Reserved, Signer
+from agent_otel.remedies.claim_check.envelope import (
+    CHUNK_BYTES,
+    HEADER_BYTES,
+    Cipher,
+    CorruptError,
+    Envelopes,
+    Origin,
+    Reserved,
+    Signer,
+)
 from agent_otel.remedies.claim_check.serialization import BINARY
 from tests.rows import each_row
 from tests.unit.remedies.claim_check.stores.contract import HOSTILE

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import redis as library
 
-from agent_otel.remedies.claim_check.envelope import Claims
+from agent_otel.remedies.claim_check.envelope import Claims, Reference
 from agent_otel.remedies.claim_check.reader import ClaimReader
-from agent_otel.remedies.claim_check.references import Reference
 from agent_otel.remedies.claim_check.stores import NotFoundError, open_store
 from agent_otel.testing.servers.openai import OpenAIServer, ToolCall, tool_results
 from tests.patience import Deadline

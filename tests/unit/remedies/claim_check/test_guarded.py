@@ -95,9 +95,8 @@ def test_a_result_of_any_kind_comes_back_as_it_was(data: Any, content_type: str 
         reference = outcome.reference
     else:
         raw, encoding = (data.encode(), "utf-8") if isinstance(data, str) else (data, None)
-        sealed = claims.sealed(raw, _origin(), content_type=content_type, encoding=encoding, ttl=FOREVER)
-        reference = sealed.reference
-        claims.store.put(reference.key, sealed.data, FOREVER)
+        reference, stored = claims.sealed(raw, _origin(), content_type=content_type, encoding=encoding, ttl=FOREVER)
+        claims.store.put(reference.key, stored, FOREVER)
 
     read = ClaimReader(claims).resolve(str(reference), caller="run-1")
     assert expected == (read.data, read.text, read.content_type)
@@ -439,7 +438,7 @@ def test_redis_stopped_and_started_under_load() -> None:
                 stored = [outcome for outcome in load.outcomes[first:] if isinstance(outcome, Stored)]
                 reader = ClaimReader(claims)
                 read = {reader.resolve(str(outcome.reference), caller="run-1").text for outcome in stored}
-        claims.store.close()  # type: ignore[attr-defined]  # no part of the protocol
+        claims.store._client.close()  # type: ignore[attr-defined]  # no part of the protocol
 
     assert [] == load.errors
     assert next(load.begun) == len(load.outcomes)

@@ -14,9 +14,8 @@ import agent_otel
 from agent_otel import settings
 from agent_otel._internal import errors
 from agent_otel.remedies.claim_check import policy
-from agent_otel.remedies.claim_check.envelope import Claims, Origin
+from agent_otel.remedies.claim_check.envelope import Claims, Origin, Reference, Signer
 from agent_otel.remedies.claim_check.payload_store import open_payloads
-from agent_otel.remedies.claim_check.references import Reference, Signer
 from agent_otel.remedies.claim_check.stores import open_store
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from agent_otel.settings.kinds import Secret

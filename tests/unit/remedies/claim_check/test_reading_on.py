@@ -20,9 +20,8 @@ from agent_otel.core import handler
 from agent_otel.core.types import Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.remedies.claim_check import get_tool_result, policy
 from agent_otel.remedies.claim_check.envelope import CHUNK_BYTES, Origin
-from agent_otel.remedies.claim_check.get_tool_result import Selections
+from agent_otel.remedies.claim_check.get_tool_result import at_path
 from agent_otel.remedies.claim_check.stores.base import MemoryStore
-from agent_otel.remedies.json_path import at_path
 from tests.rows import each_row
 
 if TYPE_CHECKING:
@@ -182,22 +181,6 @@ def test_a_selection_that_cannot_be_kept_is_refused(store: Counting, monkeypatch
     with agent_otel.execution("run-1"):
         found = agent_otel.remedies.get_tool_result(stored("x" * 60_000), lines="1")
     assert found["hint"] == "60000 bytes are selected, too many to page through; select less."
-
-
-def test_selections_are_kept_for_a_time_and_up_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [0.0]
-    monkeypatch.setattr(get_tool_result, "MOST_BYTES", 10)
-    kept = Selections(lambda: now[0])
-    kept.keep("a", b"x" * 4)
-    kept.keep("b", b"x" * 4)
-    assert kept.get("a") == b"x" * 4
-    kept.keep("c", b"y" * 4)  # in the place of b, whose use is older
-    assert [kept.get(key) for key in "abc"] == [b"x" * 4, None, b"y" * 4]
-    kept.keep("a", b"z" * 6)
-    assert [kept.get(key) for key in "ac"] == [b"z" * 6, b"y" * 4]
-    now[0] = get_tool_result.KEEP_SECONDS
-    assert [kept.get(key) for key in "ac"] == [None, None]
-    assert kept._bytes == 0
 
 
 @pytest.mark.timeout(300)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_otel._internal import errors
-from agent_otel.remedies.claim_check import references
-from agent_otel.remedies.claim_check.references import (
+from agent_otel.remedies.claim_check import envelope
+from agent_otel.remedies.claim_check.envelope import (
     BadReferenceError,
     Reference,
     Reserved,
@@ -88,7 +88,7 @@ def test_the_text_of_a_reference() -> None:
 
 
 def test_the_seal_of_a_tenants_reference() -> None:
-    key = references.key("run-1", "agent", "call_0", tenant="acme/eu")
+    key = envelope.key("run-1", "agent", "call_0", tenant="acme/eu")
     reference = Signer("secret", "acme/eu").refer(key, "run-1", _DIGEST, 5)
 
     assert "tool-result/acme%2Feu/run-1/agent/call_0" == reference.key
@@ -197,7 +197,7 @@ def test_without_a_key_a_reference_is_for_this_process_and_its_children(
 
 def test_with_a_key_every_process_makes_the_same_reference() -> None:
     code = (
-        "from agent_otel.remedies.claim_check.references import Signer, key;"
+        "from agent_otel.remedies.claim_check.envelope import Signer, key;"
         f"print(Signer('secret').refer(key('run-1', 'agent', 'call_0'), 'run-1', {_DIGEST!r}, 5))"
     )
     said = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True).stdout.strip()

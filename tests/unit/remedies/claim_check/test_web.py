@@ -78,8 +78,8 @@ class Site:
             assert isinstance(ClaimWriter(self.claims, budget=60).put(data, origin), Stored)
             return
         raw = data.encode() if isinstance(data, str) else data
-        sealed = self.claims.sealed(raw, origin, content_type=content_type, ttl=60)
-        self.claims.store.put(sealed.reference.key, sealed.data, 60)
+        reference, stored = self.claims.sealed(raw, origin, content_type=content_type, ttl=60)
+        self.claims.store.put(reference.key, stored, 60)
 
     def ask(
         self, path: str = PATH, method: str = "GET", user: str = "alice", root_path: str = "", **headers: str

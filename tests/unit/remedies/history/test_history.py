@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from agent_otel.remedies.claim_check.references import Signer, key
+from agent_otel.remedies.claim_check.envelope import Signer, key
 from agent_otel.remedies.history.request_rewriter import Views
-from agent_otel.remedies.history.trimmed_line import LineForm, references
-from agent_otel.remedies.history.trimming import deduplicate, trim
+from agent_otel.remedies.history.trimming import LineForm, deduplicate, references, trim
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, reading, rendered
 

@@ -14,7 +14,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.history import turns
 from agent_otel.remedies.history.automatic_summaries import Summaries
-from agent_otel.remedies.history.summary_plan import units
+from agent_otel.remedies.history.summarizer import units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

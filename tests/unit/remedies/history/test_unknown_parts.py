@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.messages.formats import FORMATS
-from agent_otel.remedies.history import automatic_summaries, request_rewriter, summarizer, summary_plan, turns
+from agent_otel.remedies.history import automatic_summaries, request_rewriter, summarizer, turns
 from agent_otel.remedies.history.request_rewriter import Views
 from tests.rows import each_row
 from tests.unit.remedies.history.histories import SHAPES, Asked, Turn, rendered
@@ -120,9 +120,9 @@ def test_a_message_that_is_unknown_stays_and_those_beside_it_are_rewritten(shape
 def test_a_summary_is_made_beside_messages_that_are_unknown(shape: str) -> None:
     for message in MESSAGES:
         given = [*history(shape), message]
-        weights = [summary_plan.weigh(each) for each in given]
+        weights = [summarizer.weigh(each) for each in given]
         read = turns.read(given)
-        plan = summary_plan.plan(read, summary_plan.request_tokens(weights, given), 0, 1_500)
+        plan = automatic_summaries.plan(read, summarizer.request_tokens(weights, given), 0, 1_500)
         if type(message) is dict and message.get("type") == "compaction":  # it stands for all before it
             assert plan is None
             continue

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from agent_otel.remedies.claim_check import references
+from agent_otel.remedies.claim_check import envelope
 from agent_otel.remedies.claim_check.stores import NotFoundError
 from agent_otel.remedies.claim_check.stores.base import group_of
 from tests.patience import Deadline
@@ -45,7 +45,7 @@ class Store:
 
     def __init__(self, store: ClaimStore) -> None:
         self._store = store
-        self.get, self.get_range, self.head, self.delete = store.get, store.get_range, store.head, store.delete
+        self.get, self.get_range, self.delete = store.get, store.get_range, store.delete
         self.delete_group = store.delete_group
 
     def put(self, key: str, data: bytes, ttl: float = 60) -> None:
@@ -60,7 +60,7 @@ def what_is_stored_comes_back(store: Store) -> None:
 
 
 def what_is_not_there_is_said_to_be_missing(store: Store) -> None:
-    for ask in (store.get, store.head, lambda key: store.get_range(key, 0, 1)):
+    for ask in (store.get, lambda key: store.get_range(key, 0, 1)):
         assert is_missing(ask, "never")
     store.delete("never")
 
@@ -85,26 +85,12 @@ def a_part_is_as_python_slices(store: Store) -> None:
     assert b"" == store.get_range("a", 0, 1)
 
 
-def a_head_tells_size_and_end(store: Store) -> None:
-    before = time.time()
-    store.put("a", b"0123456789", 60)
-    after = time.time()
-
-    size, expires_at = store.head("a")
-
-    assert 10 == size
-    # Some engines count in whole milliseconds, and from when they have it.
-    assert expires_at is not None
-    assert before + 59 <= expires_at <= after + 61 + (time.time() - after)
-
-
 def a_second_write_replaces_the_first(store: Store) -> None:
     store.put("a", b"first, and longer", 0.05)
     store.put("a", b"second", 60)
     time.sleep(0.1)
 
     assert b"second" == store.get("a")
-    assert 6 == store.head("a").size
 
 
 def what_has_expired_is_missing(store: Store) -> None:
@@ -115,7 +101,6 @@ def what_has_expired_is_missing(store: Store) -> None:
         assert not deadline.has_passed()
         time.sleep(0.02)
 
-    assert is_missing(store.head, "short")
     assert is_missing(lambda key: store.get_range(key, 0, 1), "short")
     assert b"x" == store.get("long")
 
@@ -130,7 +115,7 @@ def what_is_deleted_is_missing(store: Store) -> None:
 
 
 def hostile_ids_are_kept_apart(store: Store) -> None:
-    keys = [references.key(first, "n", "c") for first in HOSTILE] + [references.key("e", "n", last) for last in HOSTILE]
+    keys = [envelope.key(first, "n", "c") for first in HOSTILE] + [envelope.key("e", "n", last) for last in HOSTILE]
     for key in keys:
         store.put(key, key.encode())
 
@@ -141,9 +126,7 @@ def hostile_ids_are_kept_apart(store: Store) -> None:
 def what_a_group_has_stored_is_forgotten(store: Store) -> None:
     """Ids that begin alike, and ids that are patterns, take nothing of another execution with them."""
     executions = [*dict.fromkeys(("run", "run-2", "run/2", "ru", "r*", "r?n", "[r]un", "run\\", *HOSTILE))]
-    keys = {
-        execution: [references.key(execution, node, "c") for node in ("n", "n/2", "..")] for execution in executions
-    }
+    keys = {execution: [envelope.key(execution, node, "c") for node in ("n", "n/2", "..")] for execution in executions}
     for each in keys.values():
         store.delete_group(group_of(each[0]))
         for key in each:
@@ -163,7 +146,6 @@ CASES: tuple[Callable[[Store], None], ...] = (
     what_is_stored_comes_back,
     what_is_not_there_is_said_to_be_missing,
     a_part_is_as_python_slices,
-    a_head_tells_size_and_end,
     a_second_write_replaces_the_first,
     what_has_expired_is_missing,
     what_is_deleted_is_missing,

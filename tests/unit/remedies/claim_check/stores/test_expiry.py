@@ -69,7 +69,7 @@ def test_redis_loses_what_has_expired() -> None:
         wait_until(lambda: client.dbsize() == 1)
 
         assert 1000 * before + 599_999 <= client.pexpiretime("long") <= 1000 * after + 600_001
-        store.close()
+        client.close()
 
 
 def test_a_store_of_py_key_value_that_can_cull_is_made_to(
