@@ -152,16 +152,22 @@ def _typed(name: str, value: Any) -> Any:
 # --- the commands --------------------------------------------------------------------------------------------------
 
 
-@click.group(cls=console.Group, epilog="Example: agent-otel alerts export rules")
+@click.group(cls=console.Group)
 def alerts() -> None:
-    """Rules for Prometheus, and whether they work there."""
+    """Rules for Prometheus, and whether they work there.
+
+    Example: agent-otel alerts export rules
+    """
 
 
-@alerts.command("list", epilog="Example: agent-otel alerts list")
+@alerts.command("list")
 @_rendering_options
 @console.json_option
 def list_(rendering: Rendering, *, is_json: bool) -> None:
-    """Show the alerts there are, and the series that are recorded for them."""
+    """Show the alerts there are, and the series that are recorded for them.
+
+    Example: agent-otel alerts list
+    """
     rules = rendering.rules()
     if is_json:
         console.as_json(rules)
@@ -181,10 +187,13 @@ def list_(rendering: Rendering, *, is_json: bool) -> None:
     console.table(("recorded",), [(rule["record"],) for rule in rules if "record" in rule])
 
 
-@alerts.command(epilog="Example: agent-otel alerts thresholds")
+@alerts.command()
 @console.json_option
 def thresholds(*, is_json: bool) -> None:
-    """Show what --set takes: every threshold and window, its default, and what it is."""
+    """Show what --set takes: every threshold and window, its default, and what it is.
+
+    Example: agent-otel alerts thresholds
+    """
     users = alerting.uses()
     rows: list[tuple[object, ...]] = []
     for item in fields(Thresholds):
@@ -194,7 +203,7 @@ def thresholds(*, is_json: bool) -> None:
     console.table(("name", "default", "meaning", "alerts" if is_json else "of"), rows, is_json=is_json)
 
 
-@alerts.command(epilog="Example: agent-otel alerts export rules --set errors_ratio=0.3")
+@alerts.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FILES)), default="prometheus", show_default=True,
               help="A rule file, also vmalert's; a PrometheusRule of the operator; or mimirtool's file.")  # fmt: skip
@@ -202,7 +211,10 @@ def thresholds(*, is_json: bool) -> None:
 @click.option("--overwrite", is_flag=True, help="Replace files of the same name that are not ours.")
 @console.json_option
 def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is_json: bool) -> None:
-    """Write the rules into a folder. Its other files are left alone."""
+    """Write the rules into a folder. Its other files are left alone.
+
+    Example: agent-otel alerts export rules --set errors_ratio=0.3
+    """
     files.export(folder, {_FILES[form]: rendering.text(form)}, overwrite=overwrite, is_json=is_json)
     if not rendering.has_links:
         click.echo(_NO_RUNBOOKS, err=True)
@@ -210,7 +222,7 @@ def export(folder: Path, form: str, rendering: Rendering, *, overwrite: bool, is
         click.echo(_NO_DASHBOARDS, err=True)
 
 
-@alerts.command(epilog="Example: agent-otel alerts check --prometheus http://localhost:9090")
+@alerts.command()
 @prometheus.url_option
 @click.option("--rules-url", metavar="URL", help="Where its rules are, if that is another server, such as vmalert.")
 @prometheus.header_option
@@ -229,6 +241,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
 
     Give the options that the rules were exported with. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when something does not work.
+
+    Example: agent-otel alerts check --prometheus http://localhost:9090
     """
     seconds, sent, shipped = prometheus.seconds_since(since), prometheus.sent(headers), rendering.rules()
     with closing(Prometheus(url, sent)) as store, closing(Prometheus(rules_url or url, sent)) as ruler:

@@ -43,11 +43,10 @@ class _Lazily(Group):
             formatter.write_dl([(name, line) for name, (_, line) in sorted(COMMANDS.items())])
 
 
-@click.group(
-    cls=_Lazily,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Example: agent-otel doctor -- python agent.py",
-)
+@click.group(cls=_Lazily, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="agent-otel")
 def app() -> None:
-    """Find out whether an agent is measured; bring the dashboards into Grafana and the alerts into Prometheus."""
+    """Find out whether an agent is measured; bring the dashboards into Grafana and the alerts into Prometheus.
+
+    Example: agent-otel doctor -- python agent.py
+    """

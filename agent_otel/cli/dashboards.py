@@ -32,17 +32,21 @@ _SHOWN: Final = '"hide": 0'
 _LINK: Final = re.compile(r'"/alerting/list\?search=(Agent\w+)"')
 
 
-@click.group(
-    cls=console.Group, epilog="Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents"
-)
+@click.group(cls=console.Group)
 def dashboards() -> None:
-    """Dashboards for Grafana."""
+    """Dashboards for Grafana.
+
+    Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents
+    """
 
 
-@dashboards.command("list", epilog="Example: agent-otel dashboards list")
+@dashboards.command("list")
 @console.json_option
 def list_(*, is_json: bool) -> None:
-    """Show the dashboards there are."""
+    """Show the dashboards there are.
+
+    Example: agent-otel dashboards list
+    """
     rows = [(board.uid, board.model["title"], board.panels, board.file) for board in files.dashboards()]
     console.table(("uid", "title", "panels", "file"), rows, is_json=is_json)
 
@@ -66,7 +70,7 @@ def _linked(text: str, pattern: str) -> str:
     return _LINK.sub(lambda link: json.dumps(pattern.format(alert=link[1])), text) if pattern else text
 
 
-@dashboards.command(epilog="Example: agent-otel dashboards export grafana")
+@dashboards.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option("--format", "form", type=click.Choice(list(_FORMATS)), default="json", show_default=True,
               help="Files to import; ConfigMaps for a sidecar; or files for Grafana's provisioning.")  # fmt: skip
@@ -77,7 +81,10 @@ def _linked(text: str, pattern: str) -> str:
 def export(  # noqa: PLR0913 - one for each option
     folder: Path, form: str, *, traces: bool, runbook_url: str, overwrite: bool, is_json: bool
 ) -> None:
-    """Write the dashboards into a folder. Its other files are left alone."""
+    """Write the dashboards into a folder. Its other files are left alone.
+
+    Example: agent-otel dashboards export grafana
+    """
     found = {}
     for pattern, below in _FORMATS[form].items():
         for name, text in files.texts("dashboards", pattern).items():
@@ -89,7 +96,7 @@ def export(  # noqa: PLR0913 - one for each option
     files.export(folder, found, overwrite=overwrite, is_json=is_json)
 
 
-@dashboards.command(epilog="Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents")
+@dashboards.command()
 @click.option("--url", required=True, metavar="URL", help="Where Grafana is served, such as https://grafana.example/.")
 @click.option("--folder", metavar="TITLE_OR_UID", help="The folder they go to; made when there is none.")
 @click.option("--only", multiple=True, metavar="UID", help="This dashboard only; may be given again.")
@@ -104,6 +111,8 @@ def push(  # noqa: PLR0913 - one for each option
     Credentials are read from GRAFANA_TOKEN, or from GRAFANA_USER and GRAFANA_PASSWORD.
 
     A dashboard that exists already is replaced with --overwrite only.
+
+    Example: agent-otel dashboards push --url http://localhost:3000 --folder Agents
     """
     with closing(Server("Grafana", url, VARIABLES)) as grafana:
         version = _check(grafana)

@@ -46,9 +46,7 @@ _SIGNALLED = 128
 _ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - nothing is opened
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True}, epilog="Example: agent-otel doctor -- python agent.py"
-)
+@click.command(context_settings={"ignore_unknown_options": True})
 @click.option("--python", help="Interpreter of the agent, with its options: 'python3 -S'.")
 @click.option("--pid", type=click.IntRange(1), metavar="N", help="Examine a process that runs.")
 @click.option("--status", type=click.Path(path_type=Path, dir_okay=False), help="A file of AGENT_OTEL_STATUS_FILE.")

@@ -37,11 +37,14 @@ MEANINGS: Final = Path(every_setting.__file__).with_name("meanings.yaml")
 _NEEDED: Final = ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp", "prometheus-client", "wrapt")
 
 
-@click.command(epilog="Example: agent-otel caps temporal dapr")
+@click.command()
 @click.argument("runtimes", nargs=-1, metavar="[RUNTIME]...")
 @console.json_option
 def caps(runtimes: tuple[str, ...], *, is_json: bool) -> None:
-    """Show the payload caps of durable runtimes, of all or of these. Sizes are bytes."""
+    """Show the payload caps of durable runtimes, of all or of these. Sizes are bytes.
+
+    Example: agent-otel caps temporal dapr
+    """
     every = payload_caps()
     known = dict.fromkeys(cap.runtime for cap in every)
     unknown = [runtime for runtime in runtimes if runtime not in known]
@@ -63,7 +66,7 @@ def caps(runtimes: tuple[str, ...], *, is_json: bool) -> None:
     console.table(head, rows)
 
 
-@click.command(epilog='Example: eval "$(agent-otel completion bash)"')
+@click.command()
 @click.argument("shell", required=False, type=click.Choice(list(_SHELLS)))
 @console.json_option
 @click.pass_context
@@ -85,13 +88,15 @@ def completion(context: click.Context, shell: str | None, *, is_json: bool) -> N
         click.echo(script)
 
 
-@click.command(epilog="Example: agent-otel integrations --installed")
+@click.command()
 @click.option("--installed", "is_installed", is_flag=True, help="Those that this interpreter has.")
 @console.json_option
 def integrations(*, is_installed: bool, is_json: bool) -> None:
     """Print the supported frameworks with their versions, and what this interpreter has of them.
 
     `agent-otel doctor` imports those that are installed, and prints what was wrapped of each.
+
+    Example: agent-otel integrations --installed
     """
     disabled = every_setting.load(os.environ).disabled_integrations
     rows = []
@@ -109,10 +114,7 @@ def integrations(*, is_installed: bool, is_json: bool) -> None:
     console.table(("name", "distribution", "minimum", "tested", "installed", "state"), rows, is_json=is_json)
 
 
-@click.command(
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
-    epilog="Example: agent-otel run --port 9464 app.py --its-option",
-)
+@click.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.option("--python", help="Interpreter of scripts and modules: 'python3 -X dev'.")
 @click.option("--port", type=click.IntRange(1, 65535), metavar="PORT", help="Serve /metrics there.")
 @click.option("--json", "is_json", is_flag=True, help="Print the command and its variables, and run nothing.")
@@ -122,6 +124,8 @@ def run(python: str | None, port: int | None, program: tuple[str, ...], *, is_js
 
     It sets AGENT_OTEL=1 and replaces this process by the program; with --port also AGENT_OTEL_PROMETHEUS_PORT.
     Variables that are set stay, but for AGENT_OTEL.
+
+    Example: agent-otel run --port 9464 app.py --its-option
     """
     variables = {"AGENT_OTEL": "1", **({"AGENT_OTEL_PROMETHEUS_PORT": str(port)} if port else {})}
     first, command = program[0], interpreter(python)
@@ -150,7 +154,7 @@ def interpreter(named: str | None) -> list[str]:
         raise Failure(f"{named} is no command: {error}") from None
 
 
-@click.command(epilog="Example: agent-otel settings --set")
+@click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--set", "only_set", is_flag=True, help="Those that the environment sets.")
 @console.json_option
@@ -158,6 +162,8 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
     """Print settings: all, or those with NAME in their variable, with their values in this environment.
 
     A value that the environment has and that is invalid is a warning, and the default is in force.
+
+    Example: agent-otel settings --set
     """
     messages = Collecting(logging.WARNING)
     logging.getLogger("agent_otel").addHandler(messages)
@@ -185,10 +191,13 @@ def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
         console.warn(text)
 
 
-@click.command(epilog="Example: agent-otel version --json")
+@click.command()
 @console.json_option
 def version(*, is_json: bool) -> None:
-    """Print the versions of agent_otel, of Python and of the packages that it needs, and where they are installed."""
+    """Print the versions of agent_otel, of Python and of the packages that it needs, and where they are installed.
+
+    Example: agent-otel version --json
+    """
     needed = {name: versions.installed(name) or "missing" for name in _NEEDED}
     found = {_PROGRAM: __version__, "python": platform.python_version(), **needed}
     places = {"package": str(Path(__file__).resolve().parent.parent), "interpreter": sys.executable}

@@ -24,7 +24,7 @@ _LARGEST: Final = 12
 _BRANCHES: Final = 6
 
 
-@click.command(epilog="Example: agent-otel explain state.json --html state.html")
+@click.command()
 @click.argument("file", metavar="FILE|-")
 @click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
 @click.option("--model", default="", help="Model of the conversation, for its window and the price of carrying.")
@@ -39,6 +39,8 @@ def explain(  # noqa: PLR0913 - one for each option
     It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, exports of
     sessions, Temporal histories (temporal workflow show --output json) and SQLite files of LangGraph and of OpenAI's
     sessions. Sizes are bytes. Nothing leaves this machine. The page of --html has no script and loads nothing.
+
+    Example: agent-otel explain state.json --html state.html
     """
     try:
         with opened(file, thread) as source:

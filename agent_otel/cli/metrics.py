@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agent_otel.cli.live import Column, Row, Snapshot
 
 
-@click.command(epilog="Example: agent-otel metrics localhost:9464")
+@click.command()
 @click.argument("endpoints", nargs=-1, required=True, metavar="URL...")
 @prometheus.header_option
 @console.json_option
@@ -30,13 +30,15 @@ def metrics(endpoints: tuple[str, ...], headers: tuple[str, ...], *, is_json: bo
 
     URL is an agent's endpoint, such as localhost:9464; several are added up. Credentials are read from
     METRICS_TOKEN, or from METRICS_USER and METRICS_PASSWORD. The exit code is 1 when an endpoint does not answer.
+
+    Example: agent-otel metrics localhost:9464
     """
     sent = prometheus.sent(headers)
     with closing(Live([Endpoint(url, sent) for url in endpoints])) as live:
         _print(live.read(), is_json=is_json)
 
 
-@click.command(epilog="Example: agent-otel top localhost:9464 localhost:9465")
+@click.command()
 @click.argument("endpoints", nargs=-1, metavar="[URL]...")
 @click.option("--prometheus", "server", metavar="URL", help="Read a Prometheus instead of endpoints.")
 @click.option("--since", default="1h", show_default=True, metavar="DURATION", help="The window of --prometheus.")
@@ -65,6 +67,8 @@ def top(  # noqa: PLR0913 - one for each option
     the runbook; z counts from now; space pauses; q ends.
 
     With --json it prints what the view would begin with, and ends; the exit code is 1 when a source does not answer.
+
+    Example: agent-otel top localhost:9464 localhost:9465
     """
     if bool(endpoints) == bool(server):
         raise click.UsageError("give the address of an endpoint, such as localhost:9464, or --prometheus URL")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from agent_otel.semconv.types import Metric
 
 
-@click.command(epilog="Example: agent-otel report --prometheus http://localhost:9090 --since 1d")
+@click.command()
 @prometheus.url_option
 @prometheus.header_option
 @click.option("--since", default="1d", show_default=True, metavar="DURATION", help="The period, such as 8h or 7d.")
@@ -61,6 +61,8 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
 
     The figures are compared with those of the same time before. Credentials are read from PROMETHEUS_TOKEN, or from
     PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when there is no metric of agent_otel at all.
+
+    Example: agent-otel report --prometheus http://localhost:9090 --since 1d
     """
     seconds = prometheus.seconds_since(since)
     try:

@@ -30,10 +30,8 @@ ENTRY = Integration(
     distribution="agent-framework-core",
     minimum="1.8",
     tested="1.23",
-    uncovered=(
-        "tools that the provider runs; tools without a function; functions that a declarative workflow calls "
-        "(`InvokeFunctionTool`)"
-    ),
+    uncovered="tools that the provider runs; tools without a function; functions that a declarative workflow calls "
+    "(`InvokeFunctionTool`)",
     sites=(
         Candidate(
             "agent_framework._tools", invoke="FunctionTool._invoke_function", auto_invoke="_auto_invoke_function"

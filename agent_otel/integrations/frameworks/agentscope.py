@@ -27,10 +27,8 @@ ENTRY = Integration(
     "agentscope",
     minimum="2.0.10",
     tested="2.0.10",
-    uncovered=(
-        "tools that the program executes (`is_external_tool`); realtime agents and agents over A2A; the exception's "
-        "class of a tool that raises in a generator; `agentscope` 1"
-    ),
+    uncovered="tools that the program executes (`is_external_tool`); realtime agents and agents over A2A; the "
+    "exception's class of a tool that raises in a generator; `agentscope` 1",
     sites=(
         Candidate("agentscope.tool._toolkit", tool="Toolkit.call_tool"),
         Candidate("agentscope.tool._adapters", calling="FunctionTool.call MCPTool.call"),

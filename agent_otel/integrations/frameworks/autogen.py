@@ -29,9 +29,7 @@ ENTRY = Integration(
     distribution="autogen-core",
     minimum="0.7.5",
     tested="0.7.5",
-    uncovered=(
-        "code that a `CodeExecutorAgent` runs; actions of `MultimodalWebSurfer` and `FileSurfer`, which have no tools"
-    ),
+    uncovered="code of a `CodeExecutorAgent`; actions of `MultimodalWebSurfer` and `FileSurfer`, which have no tools",
     packages=("autogen_core", "autogen_agentchat"),
     sites=(
         Candidate("autogen_core.tools._base", tools="BaseTool.__init__", validating="BaseTool.run_json"),

@@ -22,9 +22,7 @@ ENTRY = Integration(
     "browser-use",
     minimum="0.13.14",
     tested="0.13.14, with Chromium",
-    uncovered=(
-        "the state of the page, which no tool returns; images of results; agents in its cloud and of `browser_use.beta`"
-    ),
+    uncovered="the state of the page; images of results; agents in its cloud and of `browser_use.beta`",
     sites=(
         Candidate("browser_use.tools.registry.service", action="Registry.execute_action"),
         Candidate("browser_use.tools.service", act="Tools.act"),

@@ -30,10 +30,8 @@ ENTRY = Integration(
     distribution="camel-ai",
     minimum="0.2.90",
     tested="0.2.90, beside MCP's SDK 1",
-    uncovered=(
-        "the run, in a sync stream; tools that the program executes (`external_tools`); in an async step, a remedy "
-        "of an exception's text; code of an `EmbodiedAgent`"
-    ),
+    uncovered="the run, in a sync stream; tools that the program executes (`external_tools`); in an async step, a "
+    "remedy of an exception's text; code of an `EmbodiedAgent`",
     sites=(
         Candidate(
             "camel.toolkits.function_tool",

@@ -49,10 +49,8 @@ ENTRY = Integration(
     "dspy",
     minimum="3.4",
     tested="3.4.1",
-    uncovered=(
-        "ids of an agent's calls; calls of an agent inside a plain function (part of the function's call); functions "
-        "in the sandbox of a `CodeAct`"
-    ),
+    uncovered="ids of an agent's calls; calls of an agent inside a plain function (part of the function's call); "
+    "functions in the sandbox of a `CodeAct`",
     sites=(
         Candidate("dspy.adapters.types.tool", tool="Tool.__call__ Tool.acall"),
         Candidate("dspy.adapters.types.tool", execute="ToolCalls.ToolCall.execute"),

@@ -46,11 +46,9 @@ ENTRY = Integration(
     "google-adk",
     minimum="1.15",
     tested="1.15 and 2.13, with Gemini",
-    uncovered=(
-        "tools that Gemini runs; tools that are nodes of workflows before 2.13; in live runs, the sizes handed back "
-        "and streamed; tools of `AntigravityAgent`; the state in `SqliteSessionService`; sessions in PostgreSQL's "
-        "columns of JSON"
-    ),
+    uncovered="tools that Gemini runs; tools that are nodes of workflows before 2.13; in live runs, the sizes handed "
+    "back and streamed; tools of `AntigravityAgent`; the state in `SqliteSessionService`; sessions in PostgreSQL's "
+    "columns of JSON",
     packages=("google.adk",),
     sites=(
         Site(

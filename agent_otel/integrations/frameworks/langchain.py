@@ -48,10 +48,8 @@ ENTRY = Integration(
     distribution="langchain-core",
     minimum="0.3",
     tested="0.3.0, 0.3.79 and 1.7",
-    uncovered=(
-        "a tool's function that the program calls itself (`tool.func`); the name of a tool that middleware runs "
-        "instead of the called one"
-    ),
+    uncovered="a tool's function that the program calls itself (`tool.func`); the name of a tool that middleware runs "
+    "instead of the called one",
     sites=(
         Candidate(
             "langchain_core.tools.base",

@@ -18,10 +18,8 @@ ENTRY = Integration(
     "livekit-agents",
     minimum="1.8",
     tested="1.8, sessions in text",
-    uncovered=(
-        "the return value after `ctx.update()`, which is measured instead; tools of a `ToolProxyToolset` (part of "
-        "the call of `call_tool`)"
-    ),
+    uncovered="the return value after `ctx.update()`, which is measured instead; tools of a `ToolProxyToolset` (part "
+    "of the call of `call_tool`)",
     packages=("livekit.agents",),
     sites=(
         Candidate("livekit.agents.voice.tool_executor", execute="_ToolExecutor.execute"),

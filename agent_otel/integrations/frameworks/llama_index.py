@@ -32,11 +32,9 @@ ENTRY = Integration(
     distribution="llama-index-core",
     minimum="0.14",
     tested="0.14.25",
-    uncovered=(
-        "the agent's name on calls in a workflow of agents; functions in the code of a `CodeActAgent` (part of the "
-        "call of `execute`); query engines that another engine routes a question to; a tool of your own class that "
-        "the program calls"
-    ),
+    uncovered="the agent's name on calls in a workflow of agents; functions in the code of a `CodeActAgent` (part of "
+    "the call of `execute`); query engines that another engine routes a question to; a tool of your own class that "
+    "the program calls",
     packages=("llama_index.core",),
     sites=(
         Candidate(

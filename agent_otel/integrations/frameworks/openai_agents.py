@@ -75,11 +75,9 @@ ENTRY = Integration(
     "openai-agents",
     minimum="0.7",
     tested="0.7 to 0.24; sessions: SQLite, Redis, FerretDB, a stand-in for Dapr",
-    uncovered=(
-        "handoffs; the part of a shell's output that the model asks to cut; the ceiling and the claim check on "
-        "shells, patches, computers and custom tools; these four before 0.8; sessions that the provider keeps, "
-        "`SQLiteSession` before 0.15 and `AsyncSQLiteSession` before 0.20"
-    ),
+    uncovered="handoffs; the part of a shell's output that the model asks to cut; the ceiling and the claim check on "
+    "shells, patches, computers and custom tools; these four before 0.8; sessions that the provider keeps, "
+    "`SQLiteSession` before 0.15 and `AsyncSQLiteSession` before 0.20",
     sites=(
         Site(
             Candidate(  # 0.19 and later

@@ -23,10 +23,8 @@ ENTRY = Integration(
     distribution="pipecat-ai",
     minimum="1.14",
     tested="1.14, pipelines of text frames",
-    uncovered=(
-        "results that a handler reports after it has returned; calls registered with `cancel_on_interruption=False`: "
-        "their id and delivery"
-    ),
+    uncovered="results that a handler reports after it has returned; calls registered with "
+    "`cancel_on_interruption=False`: their id and delivery",
     sites=(
         Candidate("pipecat.services.llm_service", call="LLMService._run_function_call"),
         Candidate("pipecat.processors.frame_processor", broadcast="FrameProcessor.broadcast_frame"),

@@ -27,11 +27,9 @@ ENTRY = Integration(
     distribution="pydantic-ai-slim",
     minimum="2.0",
     tested="2.0 and 2.68; on DBOS and Temporal 2.68, on Prefect 2.59",
-    uncovered=(
-        "output functions; calls that are deferred to the program (`ExternalToolset`); on Temporal, results of "
-        "capabilities' hooks and tools without an activity, which run in workflow code, and the policy on a "
-        "`DynamicToolset`'s tools of your own class; on DBOS and Prefect the stored result stays whole"
-    ),
+    uncovered="output functions; calls that are deferred to the program (`ExternalToolset`); on Temporal, results of "
+    "capabilities' hooks and tools without an activity, which run in workflow code, and the policy on a "
+    "`DynamicToolset`'s tools of your own class; on DBOS and Prefect the stored result stays whole",
     sites=(
         Candidate(
             "pydantic_ai.tool_manager",

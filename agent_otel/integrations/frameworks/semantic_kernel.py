@@ -30,10 +30,8 @@ ENTRY = Integration(
     "semantic-kernel",
     minimum="1.45",
     tested="1.45; its agents do not run on Python 3.14",
-    uncovered=(
-        "`invoke_stream` of a function that the program calls; runs of other agents than `ChatCompletionAgent` and "
-        "of orchestrations (their calls are measured); on the framework's own span, the size handed back"
-    ),
+    uncovered="`invoke_stream` of a function that the program calls; runs of other agents than `ChatCompletionAgent` "
+    "and of orchestrations (their calls are measured); on the framework's own span, the size handed back",
     sites=(
         Candidate(
             "semantic_kernel.functions.kernel_function_from_method",

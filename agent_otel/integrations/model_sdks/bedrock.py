@@ -28,10 +28,8 @@ ENTRY = Integration(
     distribution="botocore",
     minimum="1.35",
     tested="1.44, Converse and InvokeModel",
-    uncovered=(
-        "agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
-        "(`StartAsyncInvoke`)"
-    ),
+    uncovered="agents of Bedrock (`InvokeAgent`), which run their tools in its cloud; asynchronous invocations "
+    "(`StartAsyncInvoke`)",
     sites=(
         Candidate("botocore.client", request="BaseClient._make_api_call"),
         Candidate("botocore.endpoint", retrying="Endpoint._needs_retry"),

@@ -61,10 +61,8 @@ ENTRY = Integration(
     "google-genai",
     minimum="1.20",
     tested="1.20, 2.34 and 3.4",
-    uncovered=(
-        "Gemini Live: the size of a session, its tokens, texts and audio; interactions before 2.34, and views of the "
-        "history in them; embeddings, batches and `count_tokens`"
-    ),
+    uncovered="Gemini Live: the size of a session, its tokens, texts and audio; interactions before 2.34, and views "
+    "of the history in them; embeddings, batches and `count_tokens`",
     packages=("google.genai",),
     sites=(
         Candidate(

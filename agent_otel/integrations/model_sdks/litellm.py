@@ -54,10 +54,8 @@ ENTRY = Integration(
     "litellm",
     minimum="1.70",
     tested="1.106",
-    uncovered=(
-        "requests of its proxy, in another process; tools of its other harnesses (Claude Code, Codex); code that it "
-        "sends to a sandbox"
-    ),
+    uncovered="requests of its proxy, in another process; tools of its other harnesses (Claude Code, Codex); code "
+    "that it sends to a sandbox",
     sites=(
         Candidate("litellm.litellm_core_utils.litellm_logging", announced="Logging.pre_call"),
         # The calls that contain these requests.

@@ -69,10 +69,8 @@ ENTRY = Integration(
     "mistralai",
     minimum="1.3",
     tested="1.12 and 3.7",
-    uncovered=(
-        "completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async` (their calls are "
-        "measured); sessions of voice agents (the calls of the program's functions are measured)"
-    ),
+    uncovered="completions with a suffix (`fim`), embeddings and batches; runs of `run_stream_async` (their calls are "
+    "measured); sessions of voice agents (the calls of the program's functions are measured)",
     packages=("mistralai", "mistralai.client"),  # a package with code up to 1.x
     sites=(
         Site(*_candidates("basesdk", request="BaseSDK._build_request BaseSDK._build_request_async")),

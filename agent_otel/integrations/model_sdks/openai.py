@@ -42,11 +42,9 @@ ENTRY = Integration(
     "openai",
     minimum="1.40",
     tested="2.54 and 3.52",
-    uncovered=(
-        "results of the tools that OpenAI runs, except for `mcp_call`; Realtime sessions and responses over "
-        "WebSockets, except for sent results; `responses.compact`, tokens of background responses, assistants, "
-        "batches, embeddings"
-    ),
+    uncovered="results of the tools that OpenAI runs, except for `mcp_call`; Realtime sessions and responses over "
+    "WebSockets, except for sent results; `responses.compact`, tokens of background responses, assistants, batches, "
+    "embeddings",
     sites=(
         base_client("openai"),
         REALTIME,

@@ -27,10 +27,8 @@ ENTRY = Integration(
     "bedrock-agentcore",
     minimum="1.25",
     tested="1.25, its application over HTTP",
-    uncovered=(
-        "WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` other than boto3; reads of events and records "
-        "of memory"
-    ),
+    uncovered="WebSockets; callers of `InvokeAgentRuntime` and `CreateEvent` other than boto3; reads of events and "
+    "records of memory",
     sites=(Candidate("bedrock_agentcore.runtime.app", invoked="BedrockAgentCoreApp._handle_invocation"),),
 )
 

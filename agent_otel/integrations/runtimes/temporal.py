@@ -31,10 +31,8 @@ ENTRY = Integration(
     distribution="temporalio",
     minimum="1.20",
     tested="1.20, 1.28 and 1.35, the real server",
-    uncovered=(
-        "tool calls in workflow code, which replays; signals, updates, failures and heartbeats below the limit; "
-        "queries and memos; results that another process reports"
-    ),
+    uncovered="tool calls in workflow code, which replays; signals, updates, failures and heartbeats below the limit; "
+    "queries and memos; results that another process reports",
     sites=(
         Candidate(
             "temporalio.worker._activity",
