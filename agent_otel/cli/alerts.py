@@ -190,7 +190,7 @@ def list_(rendering: Rendering, *, is_json: bool) -> None:
 @alerts.command()
 @console.json_option
 def thresholds(*, is_json: bool) -> None:
-    """Show what --set takes: every threshold and window, its default, and what it is.
+    """Show the thresholds and windows of --set, with their defaults and meanings.
 
     Example: agent-otel alerts thresholds
     """

@@ -81,14 +81,14 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]], *, is_json:
 
 
 def _widths(rows: list[tuple[str, ...]], available: int) -> list[int] | None:
-    """Return widths of columns that cut no word; None where there is no room for them."""
+    """Return widths of columns that cut no word; None if they do not fit."""
     columns = list(zip(*rows, strict=True))
     widths = [max((cell_len(word) for cell in column for word in cell.split()), default=0) for column in columns]
     wanted = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
     room = available - sum(widths) - len(_GAP) * (len(columns) - 1)
     if room < 0:
         return None
-    # The columns that want the least get all of it; the others share what is left.
+    # The narrowest columns get their width; the rest is shared.
     order = sorted(range(len(columns)), key=lambda number: wanted[number] - widths[number])
     for place, number in enumerate(order):
         share = min(wanted[number] - widths[number], room // (len(order) - place))

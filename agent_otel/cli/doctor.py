@@ -1,4 +1,4 @@
-"""``agent-otel doctor``: whether agent_otel is on in an interpreter, what it measures, and where its telemetry goes."""
+"""``agent-otel doctor``: whether agent_otel is on in an interpreter, and where its telemetry goes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
 from agent_otel.settings.kinds import variable_of
 
-#: Without the current folder, which is on the path of ``python -c`` and not on that of a program.
+#: Without the current folder, which is on the path of ``python -c`` and not on a program's path.
 _PROBE = """
 import sys
 started = "agent_otel" in sys.modules
@@ -37,7 +37,7 @@ sys.path[:] = [folder for folder in sys.path if folder]
 from agent_otel.doctor import probe
 probe.main(started=started)
 """
-#: Exit code where something is wrong; 2 stands for wrong usage, as with every command.
+#: Exit code if something is wrong; 2 is wrong usage, as with every command.
 _WRONG = 1
 _FIRST_THINGS = 3
 #: A shell adds the number of the signal that has ended a program.
@@ -55,13 +55,13 @@ _ALL_ADDRESSES = ("", "0.0.0.0", "::", "[::]")  # noqa: S104 - nothing is opened
 def doctor(
     python: str | None, program: tuple[str, ...], *, pid: int | None, status: Path | None, as_json: bool
 ) -> None:
-    """Find out whether agent_otel is on, what it measures and where its telemetry goes.
+    """Find out whether agent_otel is on and measures the agent, and where its telemetry goes.
 
     Run it with the agent's environment variables. It imports the frameworks that are installed, and sends one span and
-    one data point. The first line names the most important cause; the exit code is 1 where something is wrong.
+    one data point. The first line names the most important cause; the exit code is 1 if something is wrong.
 
     With a program (agent-otel doctor -- python agent.py) it runs the program with agent_otel switched on, and
-    prints at its end what was seen: calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is
+    prints at its end calls, sizes, cuts, repeats, payloads, and the first things to do. The exit code is
     the program's.
 
     With --pid it reads the variables of a process that runs, the file that AGENT_OTEL_STATUS_FILE names there, and its
@@ -111,7 +111,7 @@ def _running(pid: int | None, path: Path | None) -> tuple[list[Finding], dict[st
 
 
 def _endpoint(environ: dict[str, str]) -> list[Finding]:
-    """Return what the port of a process answers."""
+    """Return the answer of a process's port."""
     port, host = (environ.get(f"AGENT_OTEL_PROMETHEUS_{name}", "").strip() for name in ("PORT", "HOST"))
     host = "localhost" if host in _ALL_ADDRESSES else f"[{host}]" if ":" in host.strip("[]") else host
     if not port.isdecimal() or environ.get("AGENT_OTEL", "").strip().lower() not in ON:
@@ -146,13 +146,13 @@ def _examine(python: list[str]) -> dict[str, Any]:
 
 def _run(arguments: list[str], env: dict[str, str], **options: Any) -> subprocess.CompletedProcess[str]:
     try:
-        return subprocess.run(arguments, env=env, check=False, **options)  # noqa: S603 - what the user names
+        return subprocess.run(arguments, env=env, check=False, **options)  # noqa: S603 - the user's program
     except OSError as error:
         raise Failure(f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}") from error
 
 
 def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
-    """Run a program with the switch on, print what was seen of it, and return its exit code."""
+    """Run a program with the switch on, print its measurements, and return its exit code."""
     with tempfile.TemporaryDirectory() as folder:
         env = {**os.environ, "AGENT_OTEL": "1", "AGENT_OTEL_METRICS": "prometheus", "PROMETHEUS_MULTIPROC_DIR": folder}
         code = _waited(list(program), env)

@@ -28,7 +28,7 @@ from agent_otel.integrations.registry.table import INTEGRATIONS
 from agent_otel.settings.kinds import shown, variable_of
 
 _PROGRAM: Final = "agent-otel"
-#: The variable by which click recognises a request for completions of this program.
+#: The variable of click's requests for completions of this program.
 _COMPLETE: Final = "_AGENT_OTEL_COMPLETE"
 _SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
 _PREFIX: Final = "AGENT_OTEL_"
@@ -89,12 +89,12 @@ def completion(context: click.Context, shell: str | None, *, is_json: bool) -> N
 
 
 @click.command()
-@click.option("--installed", "is_installed", is_flag=True, help="Those that this interpreter has.")
+@click.option("--installed", "is_installed", is_flag=True, help="Only the ones that this interpreter has.")
 @console.json_option
 def integrations(*, is_installed: bool, is_json: bool) -> None:
-    """Print the supported frameworks with their versions, and what this interpreter has of them.
+    """Print the supported frameworks with their versions, and the ones that this interpreter has.
 
-    `agent-otel doctor` imports those that are installed, and prints what was wrapped of each.
+    `agent-otel doctor` imports the installed ones and prints their wrapped functions.
 
     Example: agent-otel integrations --installed
     """
@@ -140,8 +140,8 @@ def run(python: str | None, port: int | None, program: tuple[str, ...], *, is_js
     sys.stdout.flush()
     try:
         if os.name == "nt":  # exec there returns to the shell before the program ends
-            sys.exit(subprocess.run(arguments, check=False).returncode)  # noqa: S603 - what the user names
-        os.execvp(arguments[0], arguments)  # noqa: S606 - what the user names
+            sys.exit(subprocess.run(arguments, check=False).returncode)  # noqa: S603 - the user's program
+        os.execvp(arguments[0], arguments)  # noqa: S606 - the user's program
     except OSError as error:
         raise Failure(f"{arguments[0]} cannot be started: {os.strerror(error.errno or 0)}") from error
 
@@ -156,7 +156,7 @@ def interpreter(named: str | None) -> list[str]:
 
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--set", "only_set", is_flag=True, help="Those that the environment sets.")
+@click.option("--set", "only_set", is_flag=True, help="Only the ones that the environment sets.")
 @console.json_option
 def settings(names: tuple[str, ...], *, only_set: bool, is_json: bool) -> None:
     """Print settings: all, or those with NAME in their variable, with their values in this environment.

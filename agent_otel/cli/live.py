@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from agent_otel.cli.prometheus import Prometheus
     from agent_otel.semconv.types import Metric
 
-#: Credentials of endpoints, apart from those of a Prometheus, which an agent must not receive.
+#: Credentials of endpoints. An agent must not receive a Prometheus's credentials.
 VARIABLES: Final = Variables("METRICS_TOKEN", "METRICS_USER", "METRICS_PASSWORD")
 _TEXT: Final = {"Accept": "text/plain;version=0.0.4"}
 #: Seconds over which the calls per minute of an endpoint are counted.
@@ -267,7 +267,7 @@ class Endpoint:
             for family in families
             for sample in family.samples
             if sample.name.startswith(semconv.SCOPE)
-            # A count as this package has it, with the labels by which it is added up.
+            # A count as this package has it, with the labels to add it up by.
             and math.isfinite(sample.value)
             and sample.value >= 0
             and all(label in sample.labels for label in _LABELS.get(sample.name, ()))
@@ -284,7 +284,7 @@ class Window:
         self.seconds: float | None = prometheus.seconds_since(since)
 
     def read(self) -> dict[_Series, float]:
-        """Return what each series of the view gained."""
+        """Return the increase of each series of the view."""
         return {
             (promql.exposed(metric, part), _labels(dict(zip(labels, own, strict=True)))): value
             for metric, part, labels in _QUERIES
@@ -305,7 +305,7 @@ class Snapshot(NamedTuple):
 
 
 class Live:
-    """The sources of a view, and what they had when it began to count."""
+    """The sources of a view, and their values when it began to count."""
 
     def __init__(self, sources: Iterable[Endpoint | Window]) -> None:
         self.sources = tuple(sources)
@@ -322,7 +322,7 @@ class Live:
     def read(self, *, from_now: bool = False) -> Snapshot:
         """Return the state of all sources that answer.
 
-        ``from_now`` begins to count with what they had last; a window of a Prometheus stays a window.
+        ``from_now`` begins to count from their last values; a window of a Prometheus stays a window.
         """
         with self._lock:
             if from_now:

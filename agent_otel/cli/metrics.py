@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @prometheus.header_option
 @console.json_option
 def metrics(endpoints: tuple[str, ...], headers: tuple[str, ...], *, is_json: bool) -> None:
-    """Print what agents have counted: tools by bytes, cuts and repeats; workflows by the room left below the cap.
+    """Print the counts of agents: tools by bytes, cuts and repeats; workflows by the room left below the cap.
 
     URL is an agent's endpoint, such as localhost:9464; several are added up. Credentials are read from
     METRICS_TOKEN, or from METRICS_USER and METRICS_PASSWORD. The exit code is 1 when an endpoint does not answer.
@@ -59,14 +59,14 @@ def top(  # noqa: PLR0913 - one for each option
     """Watch agents: tools by bytes, cuts and repeats; workflows by the room that is left below the cap.
 
     URL is an agent's endpoint, such as localhost:9464; several are added up. Counts are those since the process began,
-    and from now on after the key z; with --prometheus those of --since. Credentials of endpoints are METRICS_TOKEN, or
-    METRICS_USER and METRICS_PASSWORD; those of a Prometheus PROMETHEUS_TOKEN, or PROMETHEUS_USER and
+    and from now on after the key z; with --prometheus since --since. Credentials of endpoints are METRICS_TOKEN, or
+    METRICS_USER and METRICS_PASSWORD; for a Prometheus PROMETHEUS_TOKEN, or PROMETHEUS_USER and
     PROMETHEUS_PASSWORD.
 
     Keys: s sorts by the next column, S by the one before; b bytes, c cuts, r repeats; / filters by name; Enter opens
     the runbook; z counts from now; space pauses; q ends.
 
-    With --json it prints what the view would begin with, and ends; the exit code is 1 when a source does not answer.
+    With --json it prints the first numbers of the view, and ends; the exit code is 1 when a source does not answer.
 
     Example: agent-otel top localhost:9464 localhost:9465
     """

@@ -59,8 +59,8 @@ def report(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Review a period: what grew, was cut, repeats, is near its cap, and costs most, and answers built on parts.
 
-    The figures are compared with those of the same time before. Credentials are read from PROMETHEUS_TOKEN, or from
-    PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 when there is no metric of agent_otel at all.
+    The figures are compared with the same time before. Credentials are read from PROMETHEUS_TOKEN, or from
+    PROMETHEUS_USER and PROMETHEUS_PASSWORD. The exit code is 1 without any metric of agent_otel.
 
     Example: agent-otel report --prometheus http://localhost:9090 --since 1d
     """

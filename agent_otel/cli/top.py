@@ -49,7 +49,7 @@ class Runbook(ModalScreen[None]):
 
 
 class _Table(DataTable[Text]):
-    """A table whose key for a row is in the footer."""
+    """A table. The footer shows the key that opens a row."""
 
     BINDINGS: ClassVar = [Binding("enter", "select_cursor", "Runbook")]
 
@@ -246,7 +246,7 @@ def shortened(name: str, room: int) -> str:
 
 
 def _name_room(table: DataTable[Text], heads: list[str], columns: list[list[str]]) -> int:
-    """Return the characters that the other columns leave for the names."""
+    """Return the characters that are left for the names."""
     if not table.size.width:
         return _LONGEST_NAME  # before the first layout
     taken = sum(max(map(len, [head, *texts])) for head, texts in zip(heads, columns, strict=True))

@@ -490,7 +490,7 @@ CLEARED: Final = "cleared"
 SUSPECTED: Final = "suspected"
 # fmt: on
 
-# Reasons with counters of their own, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
+# Reasons with separate counters, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
 REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}
 # Limits of distinct label values; further names become `_other`.
 NAME_LIMITS: Final = {
@@ -554,7 +554,7 @@ REMOVED: Final = "removed"
 CONTENT: Final = "content"
 ARGUMENTS: Final = "arguments"
 BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
-# Operations and results whose counters exist at 0 when the claim check is on, so that alerts see the first increase.
+# With the claim check on, counters of these operations and results exist at 0, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),
     *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
@@ -633,7 +633,7 @@ STATE: Final = "state"
 HISTORY: Final = "history"
 MESSAGE: Final = "message"
 
-# Layers and reasons whose counters exist at 0 from a tool's first call, so that the first truncation is an increase.
+# Counters of these layers and reasons exist at 0 from a tool's first call, so that the first truncation increases them.
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
     *((LAYER_FRAMEWORK, reason) for reason in (SHRUNK, "marker", "offloaded")),

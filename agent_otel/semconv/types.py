@@ -1,4 +1,4 @@
-"""Types of attributes and metrics, their kinds, and the buckets of histograms, from which `agent_otel.semconv` is made.
+"""Types of attributes and metrics, their kinds, and the buckets of histograms, for `agent_otel.semconv`.
 
 Sizes are UTF-8 bytes, durations are seconds.
 """
@@ -38,7 +38,7 @@ def prometheus_label(name: str) -> str:
 
 
 class Attribute(NamedTuple):
-    """A span attribute: its type, the condition under which it is set, and its meaning."""
+    """A span attribute: its type, the condition for setting it, and its meaning."""
 
     name: str
     type: str

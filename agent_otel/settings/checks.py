@@ -33,13 +33,13 @@ ON_REQUESTS: Final = ("trim_results", "compact_arguments", "deduplicate_history"
 ON_HANDLERS: Final = ("max_parallel_tool_calls", "tool_policy")
 _PREFIXES: Final = ("AGENT_OTEL_", "AGENTOTEL_")
 _LIKENESS: Final = 0.6
-# Variables that Kubernetes sets in every pod of a namespace with a service whose name begins with agent-otel.
+# Kubernetes sets these variables in each pod of a namespace with a service named agent-otel...
 _OF_A_SERVICE: Final = r".*(_SERVICE_HOST|_SERVICE_PORT(_\w+)?|_PORT_\d+_[A-Z]+(_PROTO|_PORT|_ADDR)?)"
 _ADDRESS: Final = r"[a-z]+://[^:]+:\d+"
 
 
 def names(environ: Mapping[str, str], variables: Collection[str]) -> None:
-    """Warn of each variable that is no setting, and suggest the nearest; ``variables`` are those of all settings."""
+    """Warn of each unknown variable, and suggest the nearest; ``variables`` belong to all settings."""
     settings = {variable.removeprefix(_PREFIXES[0]): variable for variable in variables}
     for name, value in environ.items():
         prefix = next((prefix for prefix in _PREFIXES if name.upper().startswith(prefix)), "")

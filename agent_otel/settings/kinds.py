@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _T = TypeVar("_T")
-#: Boundaries of ``caps.toml``: the payloads of an activity or a workflow, and what contains them.
+#: Boundaries of ``caps.toml``: the payloads of an activity or a workflow, and their containers.
 BOUNDARIES: Final = (
     "activity_input",
     "activity_output",
@@ -168,7 +168,7 @@ def _number(convert: type[int | float], pattern: str, most: float, wanted: str) 
 
 
 def _entries(variable: str, text: str, parse: Callable[[str], _T]) -> Iterator[_T]:
-    """Yield the entries of a comma-separated list; warn of a bad one, so that the other entries still apply."""
+    """Yield the entries of a comma-separated list; warn of a bad one; the rest still applies."""
     for entry in _parts(text):
         try:
             yield parse(entry)
