@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 
 
 def _one_of(unit: str, *bounds: float) -> Kind:
-    """Return the kind of what is compared with buckets: Prometheus would round any other number up to one."""
+    """Return the kind of a number that is compared with buckets: Prometheus would round others up to one."""
     expected = f"one of {', '.join(f'{bound:g}' for bound in bounds)}"
     return Kind(unit, _NUMBER, float, bounds.__contains__, expected)
 
@@ -129,7 +129,7 @@ class Options:
 
     #: Set to False for rulers that reject the field, such as Prometheus before 2.42 and vmalert before 1.92.
     keep_firing_for: bool = True
-    #: Pattern of the annotation ``runbook_url``; ``{alert}`` stands for the alert's name.
+    #: Pattern of the annotation ``runbook_url``; ``{alert}`` is the alert's name.
     runbook_url: str = RUNBOOK
     #: Address of Grafana, the prefix of ``/d/agent-otel-…`` in links to dashboards. Links are relative when it is
     #: empty.

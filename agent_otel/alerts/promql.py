@@ -63,7 +63,7 @@ def gained(counter: str, window: str, memory: str = MEMORY, process: Process | N
     The expression takes the first of these that applies:
 
       - the whole value of a series, when its ``process`` began in the window and has exposed it: a series may also be
-        that of the process before it, whose value is none of this one's;
+        from the process before, and then its value does not count;
       - the difference of the last values in the window and before it, where a new series had 0 before it. A series
         that is below its value before the window, without a reset in the window, is a new one;
       - ``increase``, when a counter was reset in the window, or for a new series of a process that has run for longer
@@ -146,7 +146,7 @@ class Events(NamedTuple):
 
 @dataclass(frozen=True)
 class Query:
-    """Builder of an alert's expression; `recorded` are the series that it reads, each after those that it reads."""
+    """Builder of an alert's expression; `recorded` are the series that it reads, in the order of their dependencies."""
 
     thresholds: Thresholds
     options: Options
@@ -157,7 +157,7 @@ class Query:
         return self.select(exposed(metric, part), *matchers)
 
     def select(self, series: str, *matchers: str) -> str:
-        """Return a selector with these matchers and those of the export."""
+        """Return a selector with these matchers and the export's."""
         own = self.options.matchers.rstrip(", ")
         return selector(series, (*matchers, own) if own else matchers)
 

@@ -83,7 +83,7 @@ def _of(label: str, words: str) -> str:
 
 
 def _link(uid: str, **variables: str) -> str:
-    """Return a path to a dashboard; ``variables`` maps each variable to the label whose value it takes."""
+    """Return a path to a dashboard; ``variables`` maps each variable to the label that gives its value."""
     query = (f"var-{name}={{{{ $labels.{label} | urlquery }}}}" for name, label in variables.items())
     return f"/d/{uid}?{'&'.join(query)}"
 
@@ -168,7 +168,7 @@ _WHO, _counters, _RECORDED, _groups = yaml.safe_load_all(
 )
 #: The rules of each group of the files. Rules of one name differ in their severity or their condition. Prometheus
 #: evaluates a group in order. Mimir and Grafana Cloud refuse one with more than 20 rules, by default. No group reads
-#: what another one records.
+#: the records of another.
 GROUPS: Final[dict[str, list[dict[str, Any]]]] = _groups
 
 
@@ -195,7 +195,7 @@ def _with_values(thresholds: Thresholds, text: str) -> str:
 
 
 def _expression(query: Query, text: str) -> str:
-    """Return an expression of ``rules.yaml``, whose head says what its terms mean."""
+    """Return an expression of ``rules.yaml``; the head of that file explains the terms."""
     return _TERM.sub(lambda match: _term(query, *match[1].split(":")), _with_values(query.thresholds, text))
 
 

@@ -120,7 +120,7 @@ def _rendering(config: Path | None, given: Mapping[str, Any]) -> Rendering:
 
 
 def _read(config: Path) -> dict[str, Any]:
-    """Return what a file of options says, in the types of the options."""
+    """Return the values of a file of options, in the types of the options."""
     try:
         said = yaml.safe_load(config.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -354,7 +354,7 @@ def _firing(shipped: Sequence[_Rule], loaded: Sequence[_Rule]) -> list[_Found]:
 
 
 def _state(ruler: Prometheus, rule: _Rule, named: Sequence[_Rule], times: int) -> tuple[str, str]:
-    """Return the state of a rule with details; ``named`` are those of its name in the ruler."""
+    """Return the state of a rule with details; ``named`` are the ruler's rules of its name."""
     if not named:
         return MISSING, ""
     failing = [str(one.get("lastError") or "") for one in named if one.get("health") == "err"]

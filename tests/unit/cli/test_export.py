@@ -210,7 +210,7 @@ def test_alerts_are_listed() -> None:
 def test_thresholds() -> None:
     ran = run("alerts", "thresholds")
     assert (0, "") == (ran.code, ran.err)
-    expected = "A larger share of failed calls than this alerts."
+    expected = "A larger share alerts."
     assert ["errors_ratio", "0.2", expected, "AgentToolErrorRateHigh"] in ran.rows
 
 
