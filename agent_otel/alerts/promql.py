@@ -1,6 +1,6 @@
 """PromQL over the metrics of the catalogue, for alerts and dashboards alike.
 
-What a counter gained has one definition, `gained`. Recording rules use it with the start times of processes. Dashboards
+The gain of a counter has one definition, `gained`. Recording rules use it with the start times of processes. Dashboards
 use it without them, because a window that a reader chooses is not a number of seconds.
 """
 

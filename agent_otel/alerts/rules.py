@@ -153,7 +153,7 @@ _PIECES: Final = {
 
 # --- expressions -------------------------------------------------------------------------------------------------
 
-#: Histograms whose fullest bucket counts: the labels to group by, and those of this package's own series.
+#: Histograms that are read by their fullest bucket: the labels to group by, and the ones of this package's series.
 _FULLEST: Final = {
     DAPR_WORKFLOW: (DAPR_LABELS[:3], ()),
     DAPR_ACTIVITY: (DAPR_LABELS, ()),

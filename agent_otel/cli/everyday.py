@@ -32,7 +32,7 @@ _PROGRAM: Final = "agent-otel"
 _COMPLETE: Final = "_AGENT_OTEL_COMPLETE"
 _SHELLS: Final[dict[str, type[ShellComplete]]] = {"bash": BashComplete, "fish": FishComplete, "zsh": ZshComplete}
 _PREFIX: Final = "AGENT_OTEL_"
-#: What each setting does, by the name of its field.
+#: The effect of each setting, by the name of its field.
 MEANINGS: Final = Path(every_setting.__file__).with_name("meanings.yaml")
 _NEEDED: Final = ("opentelemetry-api", "opentelemetry-sdk", "opentelemetry-exporter-otlp", "prometheus-client", "wrapt")
 

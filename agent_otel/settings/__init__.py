@@ -1,4 +1,4 @@
-"""The table of settings: name, variable, type and default; ``meanings.yaml`` has what they do.
+"""The table of settings: name, variable, type and default; ``meanings.yaml`` has their effects.
 
 ``docs/settings.md`` is generated from both.
 
