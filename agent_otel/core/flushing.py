@@ -14,7 +14,6 @@ from agent_otel._internal.daemon_pool import Workers
 from agent_otel._internal.errors import ours
 from agent_otel.core import payload_analysis
 from agent_otel.core.models import models
-from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.telemetry import setup
 
 if TYPE_CHECKING:
@@ -38,21 +37,15 @@ def flush(seconds: float) -> bool:
     models.drain(seconds * _PRICES_SHARE)
     # In a thread: a signal handler may have interrupted code that holds a lock of what is counted.
     try:
-        _is_done(_workers.submit(_count), time.monotonic() + seconds)
+        _is_done(_workers.submit(collected.run_due), time.monotonic() + seconds)
     except ours(RuntimeError):  # an interpreter that exits starts no thread
-        _count()
+        collected.run_due()
     providers = [trace.get_tracer_provider(), metrics.get_meter_provider()]
     # Some implementations of the program's providers have no such function.
     flushes = [getattr(provider, "force_flush", None) for provider in providers if not setup.owns(provider)]
     jobs = [_workers.submit(force_flush) for force_flush in flushes if callable(force_flush)]
     is_done = setup.flush(max(0.0, until - time.monotonic()))
     return all(_is_done(job, until) for job in jobs) and is_done
-
-
-def _count() -> None:
-    """Record abandoned streams, and the tools that requests have offered."""
-    collected.run_due()
-    tool_sets.count_all()
 
 
 def _is_done(job: Job[Any], until: float) -> bool:

@@ -16,7 +16,6 @@ from agent_otel.core.executions import executions
 from agent_otel.core.models import models
 from agent_otel.core.request_parts import portions
 from agent_otel.core.threads import open_calls
-from agent_otel.core.tool_definitions import tool_sets
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
@@ -315,7 +314,7 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, An
     tools, sent.tools = sent.tools, None
     if tools is None:
         return
-    tool_sets.sent(out, tools, tokens)
+    out.metrics.offered(tools.sizes, portions(tokens, list(tools.sizes.values())))
     if tokens:
         shown[semconv.CONTEXT_TOOLS_TOKENS] = tokens
         if tools.uncalled and tools.bytes:

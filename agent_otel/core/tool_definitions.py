@@ -7,16 +7,14 @@ which a rule compares with those of earlier processes. Of a definition its paths
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import threading
-import time
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from opentelemetry import trace
 
 from agent_otel import semconv
-from agent_otel._internal import errors, fork
+from agent_otel._internal import fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
@@ -51,6 +49,8 @@ _CHOICES: Final = ("anyOf", "any_of", "oneOf", "allOf")
 NewDefinition = tuple[str, str, "dict[str, tuple[str, ...]] | None"]
 #: Attributes of changes that no recording span of a request has shown, by tool, for the span of the tool's next call.
 unshown: dict[str, dict[str, tuple[str, ...]]] = {}
+#: The sets of definitions in the requests of this process, by their prints.
+_sets: dict[int, ToolSet] = {}
 
 
 class Definitions:
@@ -130,7 +130,11 @@ def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> ToolS
             add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: tool, **change})
         else:
             tool_names.keep(unshown, tool, change, _MOST_TOOLS)
-    return tool_sets.of(out, offered)
+    tools = _sets.get(offered.print)
+    if tools is None:
+        tools = ToolSet(offered.part.value, offered.bytes)
+        tool_names.keep(_sets, offered.print, tools, _MOST_SETS)
+    return tools
 
 
 def _properties(definition: dict[str, Any]) -> dict[str, str]:
@@ -301,12 +305,8 @@ fork.after_fork(drift.reset)
 
 
 # Tools that model requests offer: the bytes and tokens of their definitions, and those that are never called. A set of
-# definitions is read when a request has it first. By tool, its bytes and tokens are counted for several requests at
-# once, because a request may offer hundreds of tools.
+# definitions is read when a request has it first.
 
-#: Requests and seconds after which what a set has sent is counted by tool.
-COUNTED_AFTER: Final = 16
-_SECONDS: Final = 5.0
 _MOST_SETS: Final = 64
 _MOST_OFFERED: Final = 1_024
 
@@ -314,10 +314,7 @@ _MOST_OFFERED: Final = 1_024
 class ToolSet:
     """The definitions that a request offers: their prints in order, and the bytes of each by the tool's name."""
 
-    __slots__ = (
-        *("_counted_at", "_requests", "_seen_at", "_tokens", "bytes", "count", "prints", "sizes", "uncalled"),
-        "uncalled_bytes",
-    )
+    __slots__ = ("_seen_at", "bytes", "count", "prints", "sizes", "uncalled", "uncalled_bytes")
 
     def __init__(self, definitions: Any, whole_bytes: int) -> None:
         sizes: dict[str, int] = {}
@@ -333,8 +330,6 @@ class ToolSet:
         self.uncalled: frozenset[str] = frozenset(self.sizes)
         self.uncalled_bytes = sum(self.sizes.values())
         self._seen_at: tuple[int, int] = (-1, -1)
-        self._requests = self._tokens = 0
-        self._counted_at = 0.0
 
     def attributes(self, out: Telemetry) -> dict[str, Any]:
         """Return the span attributes of a request with these tools."""
@@ -356,74 +351,3 @@ class ToolSet:
         if self.sizes:
             found[semconv.CONTEXT_LARGEST_DEFINITION] = max(self.sizes, key=self.sizes.__getitem__)
         return found
-
-    def add(self, tokens: int) -> bool:
-        """Add a request and its tokens for definitions; return true when they are due to be counted by tool."""
-        self._requests += 1
-        self._tokens += tokens
-        return self._requests >= COUNTED_AFTER or time.monotonic() - self._counted_at > _SECONDS
-
-    def take(self, now: float) -> tuple[int, int]:
-        """Return the requests and their tokens since the last time."""
-        found = self._requests, self._tokens
-        self._requests = self._tokens = 0
-        self._counted_at = now
-        return found
-
-
-class ToolSets:
-    """The sets of definitions in the requests of this process; the first is dropped first."""
-
-    def __init__(self) -> None:
-        self.reset()
-
-    def reset(self) -> None:
-        """Drop all sets and renew the lock, for a forked child; the parent counts what they have sent."""
-        self._lock = threading.Lock()
-        self._sets: dict[int, ToolSet] = {}
-        self._out: Telemetry | None = None
-        self._counts_at_exit = False
-
-    def of(self, out: Telemetry, offered: Sized) -> ToolSet:
-        """Return the tools of a part of a request."""
-        found = self._sets.get(offered.print)
-        if found is not None:
-            return found
-        new = ToolSet(offered.part.value, offered.bytes)
-        with self._lock:
-            found = self._sets.setdefault(offered.print, new)
-            dropped = self._sets.pop(next(iter(self._sets))) if len(self._sets) > _MOST_SETS else None
-            self._out = out
-            if not self._counts_at_exit:
-                # Registered after the provider's own, this runs before it.
-                atexit.register(self.count_all)
-                self._counts_at_exit = True
-        if dropped is not None:
-            self._count(out, dropped)
-        return found
-
-    def sent(self, out: Telemetry, tools: ToolSet, tokens: int) -> None:
-        """Add a request with these tools, and the tokens of their definitions."""
-        with self._lock:
-            is_due = tools.add(tokens)
-        if is_due:
-            self._count(out, tools)
-
-    def _count(self, out: Telemetry, tools: ToolSet) -> None:
-        with self._lock:
-            requests, tokens = tools.take(time.monotonic())
-        if requests:
-            out.metrics.offered(requests, tools.sizes, portions(tokens, list(tools.sizes.values())))
-
-    @errors.guarded("offered_tools.exit")
-    def count_all(self) -> None:
-        """Count by tool what all sets have sent: before a flush, and when the interpreter exits."""
-        with self._lock:
-            out, sets = self._out, list(self._sets.values())
-        if out is not None:
-            for tools in sets:
-                self._count(out, tools)
-
-
-tool_sets = ToolSets()
-fork.after_fork(tool_sets.reset)

@@ -214,12 +214,12 @@ class Metrics:
             shown.add(fingerprint)
             self.record(semconv.DEFINITION_INFO, 1, tool, fingerprint)
 
-    def offered(self, requests: int, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
-        """Count requests with these tools: ``sizes`` in bytes of one request, ``tokens`` of all requests."""
+    def offered(self, sizes: Mapping[str, int], tokens: Sequence[int]) -> None:
+        """Count a request with these tools, ``sizes`` in bytes."""
         with recording.held:
             for (tool, definition_bytes), count in zip(sizes.items(), tokens, strict=True):
-                self.series(semconv.TOOL_OFFERED, tool).add(requests)
-                self.series(semconv.DEFINITION_SENT, tool).add(requests * definition_bytes)
+                self.series(semconv.TOOL_OFFERED, tool).add(1)
+                self.series(semconv.DEFINITION_SENT, tool).add(definition_bytes)
                 self.series(semconv.DEFINITION_TOKENS, tool).add(count)
 
     def dropped(self, dropped_bytes: int, turns: int, tasks: int) -> None:

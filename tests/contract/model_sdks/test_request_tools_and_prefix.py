@@ -23,7 +23,6 @@ _PROGRAM = (
     IN_MEMORY
     + """
 import openai
-from agent_otel.core.tool_definitions import tool_sets
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 def definition(name, text="Look it up."):
@@ -60,7 +59,6 @@ with agent_otel.execution("run", workflow="answer"):
     ask([*tools, definition("late")])
     messages.append({"role": "user", "content": "And more?"})
     ask([*tools, definition("late")])
-tool_sets.count_all()
 found = {}
 for family in prometheus_client.REGISTRY.collect():
     for sample in family.samples:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -123,11 +122,6 @@ def test_a_fork_drops_what_was_learned() -> None:
     assert vars(tool_definitions.drift)["_contracts"] == {}
 
 
-def test_requests_with_tools_are_counted_since_the_last_time() -> None:
+def test_a_definition_has_its_share_of_what_stands_around_all() -> None:
     tools = tool_definitions.ToolSet([{"type": "function", "function": {"name": "search"}}], 90)
     assert {"search": 90} == tools.sizes
-    now = time.monotonic()
-    assert (0, 0) == tools.take(now)
-    assert [False, False] == [tools.add(5), tools.add(7)]
-    assert (2, 12) == tools.take(now)
-    assert (0, 0) == tools.take(now)
