@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import operator
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import RECORD, fields, given, listed, shape_of, text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 _VERSION: Final = pattern(r'"modelVersion"\s*:\s*"([^"\\]{1,200})"')
@@ -64,9 +63,9 @@ def read(value: Any) -> Usage | None:
     shape = shape_of(type(value))
     # A model of pydantic has the counts that its class does not declare beside its fields.
     counts = {**shape.read(value), **fields(value)} if shape.kind is RECORD else fields(value)
-    for name, reader in _FORMATS:
-        if name in counts:
-            usage = reader(counts)
+    for name, columns in _FORMATS:
+        if name in counts and (name not in _DETAILS or fields(counts[name])):
+            usage = Usage(*(_count(counts, places) for places in columns))
             return usage if usage.input or usage.output else None
     return None
 
@@ -102,103 +101,91 @@ def _version(known: Mapping[str, Any]) -> Any:
     return None if found is None else found[1]
 
 
-def _count(counts: Mapping[str, Any], *names: str) -> int:
-    """Return the sum of the counts with these names."""
+def _count(counts: Mapping[str, Any], places: Iterable[Sequence[str]]) -> int:
+    """Return the sum of the counts at these places."""
     total = 0
-    for name in names:
-        value = counts.get(name)
+    for *outer, name in places:
+        found = counts
+        for each in outer:
+            several = listed(found.get(each))
+            found = _by_modality(several) if several else fields(found.get(each))
+        value = found.get(name)
         if type(value) is int and value > 0:
             total += value
     return total
 
 
-def _chat(counts: Mapping[str, Any]) -> Usage:
-    details, written = fields(counts.get("prompt_tokens_details")), fields(counts.get("completion_tokens_details"))
-    return Usage(
-        _count(counts, "prompt_tokens"),
-        _count(details, "cached_tokens"),
-        _count(counts, "completion_tokens"),
-        _count(details, "audio_tokens", "image_tokens"),
-        _count(details, "cache_write_tokens"),
-        _count(details, "audio_tokens"),
-        spoken=_count(written, "audio_tokens"),
-        cached_audio=_count(fields(details.get("cached_tokens_details")), "audio_tokens"),
-    )
-
-
-def _items(counts: Mapping[str, Any]) -> Usage:
-    """Read OpenAI's Responses, LangChain, or Anthropic, which counts the tokens of its cache apart."""
-    details = fields(counts.get("input_tokens_details")) or fields(counts.get("input_token_details"))
-    written = fields(counts.get("output_tokens_details")) or fields(counts.get("output_token_details"))
-    cached, apart = _count(details, "cached_tokens", "cache_read"), 0
-    put = _count(details, "cache_creation") or _count(details, "cache_write_tokens")
-    if not details:
-        cached = _count(counts, "cache_read_input_tokens")
-        put = _count(counts, "cache_creation_input_tokens")
-        apart = cached + put
-    return Usage(
-        _count(counts, "input_tokens") + apart,
-        cached,
-        _count(counts, "output_tokens"),
-        _count(details, "audio_tokens", "image_tokens", "audio", "image"),
-        put,
-        _count(details, "audio_tokens", "audio"),
-        _count(written, "audio_tokens", "audio"),
-        _count(fields(details.get("cached_tokens_details")), "audio_tokens"),
-    )
-
-
-def _bedrock(counts: Mapping[str, Any]) -> Usage:
-    cached, put = _count(counts, "cacheReadInputTokens"), _count(counts, "cacheWriteInputTokens")
-    return Usage(cached + put + _count(counts, "inputTokens"), cached, _count(counts, "outputTokens"), written=put)
-
-
-def _google(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage:
-    """Read Gemini or Google's interactions, which count thoughts apart from the output."""
-    sent, of_tools, cached, wrote, thought, *by_modality = names
-    (media, audio), (_, spoken), (_, cached_audio) = (_of_media(counts.get(name)) for name in by_modality)
-    return Usage(
-        _count(counts, sent, of_tools),
-        _count(counts, cached),
-        _count(counts, wrote, thought),
-        media,
-        audio=audio,
-        spoken=spoken,
-        cached_audio=cached_audio,
-    )
-
-
-def _of_media(by_modality: Any) -> tuple[int, int]:
+def _by_modality(counts: Sequence[Any]) -> dict[str, int]:
     """Return the tokens of other media than text, and of audio, of a list in either of Google's forms."""
     media = audio = 0
-    for each in map(fields, listed(by_modality)):
-        modality, count = text(each.get("modality")), _count(each, "tokenCount", "tokens")
+    for each in map(fields, counts):
+        modality, count = text(each.get("modality")), _count(each, (("tokenCount",), ("tokens",)))
         modality = "TEXT" if modality is None else modality.upper()
         media += count if modality not in _TEXTS else 0
         audio += count if modality == "AUDIO" else 0
-    return media, audio
+    return {"media": media, "audio": audio}
 
 
-def _ollama(counts: Mapping[str, Any]) -> Usage:
-    return Usage(_count(counts, "prompt_eval_count"), 0, _count(counts, "eval_count"))
+def _columns(*columns: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return the places of the counts in the order of `Usage`: each column has some, with the objects around them."""
+    return tuple(tuple(tuple(place.split(".")) for place in column.split()) for column in columns)
 
 
-_TEXTS = ("TEXT", "MODALITY_UNSPECIFIED")
-_GEMINI = (
-    *("promptTokenCount", "toolUsePromptTokenCount", "cachedContentTokenCount", "candidatesTokenCount"),
-    *("thoughtsTokenCount", "promptTokensDetails", "candidatesTokensDetails", "cacheTokensDetails"),
+def _items(sent: str, wrote: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
+    """Return the places in OpenAI's Responses and LangChain, which have details of what was sent and written."""
+    return _columns(
+        "input_tokens",
+        f"{sent}.cached_tokens {sent}.cache_read",
+        "output_tokens",
+        f"{sent}.audio_tokens {sent}.image_tokens {sent}.audio {sent}.image",
+        f"{sent}.cache_creation {sent}.cache_write_tokens",
+        f"{sent}.audio_tokens {sent}.audio",
+        f"{wrote}.audio_tokens {wrote}.audio",
+        f"{sent}.cached_tokens_details.audio_tokens",
+    )
+
+
+_TEXTS: Final = ("TEXT", "MODALITY_UNSPECIFIED")
+#: Fields that distinguish a format only where they have a value.
+_DETAILS: Final = ("input_tokens_details", "input_token_details")
+_CHAT: Final = _columns(
+    "prompt_tokens",
+    "prompt_tokens_details.cached_tokens",
+    "completion_tokens",
+    "prompt_tokens_details.audio_tokens prompt_tokens_details.image_tokens",
+    "prompt_tokens_details.cache_write_tokens",
+    "prompt_tokens_details.audio_tokens",
+    "completion_tokens_details.audio_tokens",
+    "prompt_tokens_details.cached_tokens_details.audio_tokens",
 )
-_INTERACTION = (
-    *("total_input_tokens", "total_tool_use_tokens", "total_cached_tokens", "total_output_tokens"),
-    *("total_thought_tokens", "input_tokens_by_modality", "output_tokens_by_modality", "cached_tokens_by_modality"),
+_ANTHROPIC: Final = _columns(  # the tokens of the cache are counted apart
+    "input_tokens cache_read_input_tokens cache_creation_input_tokens",
+    *("cache_read_input_tokens", "output_tokens", "", "cache_creation_input_tokens"),
 )
-_FORMATS = (
-    ("prompt_tokens", _chat),
-    ("input_tokens", _items),
-    ("inputTokens", _bedrock),
-    ("promptTokenCount", partial(_google, names=_GEMINI)),
-    ("total_input_tokens", partial(_google, names=_INTERACTION)),
-    ("output_tokens", _items),
-    ("prompt_eval_count", _ollama),
-    ("eval_count", _ollama),
+_BEDROCK: Final = _columns(
+    "inputTokens cacheReadInputTokens cacheWriteInputTokens",
+    *("cacheReadInputTokens", "outputTokens", "", "cacheWriteInputTokens"),
+)
+_GEMINI: Final = _columns(  # thoughts are counted apart from the output
+    *("promptTokenCount toolUsePromptTokenCount", "cachedContentTokenCount", "candidatesTokenCount thoughtsTokenCount"),
+    *("promptTokensDetails.media", "", "promptTokensDetails.audio", "candidatesTokensDetails.audio"),
+    "cacheTokensDetails.audio",
+)
+_INTERACTION: Final = _columns(
+    *("total_input_tokens total_tool_use_tokens", "total_cached_tokens", "total_output_tokens total_thought_tokens"),
+    *("input_tokens_by_modality.media", "", "input_tokens_by_modality.audio", "output_tokens_by_modality.audio"),
+    "cached_tokens_by_modality.audio",
+)
+_OLLAMA: Final = _columns("prompt_eval_count", "", "eval_count")
+_FORMATS: Final = (
+    ("prompt_tokens", _CHAT),
+    ("input_tokens_details", _items("input_tokens_details", "output_tokens_details")),
+    ("input_token_details", _items("input_token_details", "output_token_details")),
+    ("input_tokens", _ANTHROPIC),
+    ("inputTokens", _BEDROCK),
+    ("promptTokenCount", _GEMINI),
+    ("total_input_tokens", _INTERACTION),
+    ("output_tokens", _ANTHROPIC),
+    ("prompt_eval_count", _OLLAMA),
+    ("eval_count", _OLLAMA),
 )
