@@ -238,7 +238,7 @@ def requests() -> list[Row]:
     from agent_otel.core import delivery
     from agent_otel.core.executions import executions as ledger
     from agent_otel.core.types import ModelRequest
-    from agent_otel.integrations.model_sdks.openai import chat
+    from agent_otel.integrations.request_bodies import chat
     from agent_otel.telemetry.setup import telemetry
 
     out = telemetry()

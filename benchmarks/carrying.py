@@ -49,7 +49,7 @@ def _sent() -> SentRequest:
     from agent_otel.core import delivery
     from agent_otel.core.executions import executions as ledger
     from agent_otel.core.types import ModelRequest
-    from agent_otel.integrations.model_sdks.openai import chat
+    from agent_otel.integrations.request_bodies import chat
     from agent_otel.telemetry.setup import telemetry
 
     for turn in range(_TURNS):

@@ -182,6 +182,7 @@ RARE_FIELDS = {
     "McpCall.session",
     "McpCall.transport",
     "ModelReader.adds_usage",
+    "ModelReader.answer_only",  # of five adapters, by `request_bodies.reading`
     "ModelReader.hosted",
     "ModelReader.opens_with_usage",
     "ModelRequest.answers",

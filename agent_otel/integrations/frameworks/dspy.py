@@ -36,10 +36,10 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations.hooks import Door, Hook, on_return
-from agent_otel.integrations.model_sdks.openai import chat
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.readers import cause_behind, inject_by_name, nothing, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import chat
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

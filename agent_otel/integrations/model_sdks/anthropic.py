@@ -11,34 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal.errors import suppressed
 from agent_otel._internal.failures import cause_of
-from agent_otel._internal.object_kinds import attributes, fields, is_dict, listed, text
+from agent_otel._internal.object_kinds import attributes, fields, listed, text
 from agent_otel.core import handler
-from agent_otel.core.request_prefix import Messages
-from agent_otel.core.types import (
-    NOT_HERE,
-    Invocation,
-    ModelRequest,
-    Replacement,
-    RequestPart,
-    ToolCall,
-    ToolReader,
-    ToolResult,
-)
-from agent_otel.integrations.final_request import is_forced, joined, tool_fields
+from agent_otel.core.types import NOT_HERE, Invocation, Replacement, RequestPart, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.model_sdks.stainless import base_client, body_of, delay, put_body, refused
+from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused
 from agent_otel.integrations.readers import call_at, delivering, inject_into, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.messages.anthropic import head, is_cached, parts, result_block
-from agent_otel.messages.fields import RESULT_ID, is_kept
+from agent_otel.integrations.request_bodies import form_at
+from agent_otel.messages.anthropic import result_block
+from agent_otel.messages.fields import RESULT_ID
 from agent_otel.semconv import TOOL_ERROR, TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 
-__all__ = ["ENTRY", "delay", "messages", "refused", "request", "result_of"]
+__all__ = ["ENTRY", "delay", "refused", "request", "result_of"]
 
 _RUNNER = "anthropic.lib.tools._beta_session_runner"
 SESSIONS = (
@@ -79,44 +69,6 @@ ENTRY = Integration(
 )
 
 
-def _request(invocation: Invocation) -> ModelRequest | None:
-    options = invocation.arg(1, "options")
-    body = body_of(options)
-    if not is_dict(body) or not options.url.partition("?")[0].endswith("/v1/messages"):
-        return None
-    body = fields(body)
-    # A container that is used again has what earlier requests put into it.
-    container = body.get("container")
-    has_container = text(container) is not None or text(fields(container).get("id")) is not None
-    return messages(body, continued=has_container or is_kept(body))
-
-
-def messages(body: Mapping[str, Any], *, continued: bool = False) -> ModelRequest:
-    """Read the body of a request for messages, which other platforms have as well."""
-    body = fields(body)
-    read = Messages(head(body), listed(body.get("messages")), parts)
-    return ModelRequest(read, continued, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
-
-
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    options = invocation.arg(1, "options")
-    body = body_of(options)
-    if is_dict(body) and type(fields(body).get("messages")) is list:
-        known = fields(body)
-        put_body(options, {**body, "messages": view(body["messages"], cached=is_cached(known), kept=is_kept(known))})
-
-
-def _answer_only(invocation: Invocation, note: str) -> None:
-    options = invocation.arg(1, "options")
-    body, none = fields(body_of(options)), {"type": "none"}
-    if is_kept(body):
-        *before, last = listed(body["messages"])
-        last = {**fields(last), "content": joined(fields(last).get("content"), note)}
-        put_body(options, {**body, "messages": [*before, last], "tool_choice": none})
-    else:
-        put_body(options, {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)})
-
-
 def _passes(item: Any) -> bool:
     """Return true for an event with a piece of a text, which most are."""
     known = attributes(item)
@@ -124,15 +76,7 @@ def _passes(item: Any) -> bool:
     return is_piece and text(attributes(known.get("delta")).get("type")) != "input_json_delta"
 
 
-def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    options = invocation.arg(1, "options")
-    is_sent_again = _request(invocation) is not None and stainless.is_replayable(options, invocation)
-    return ("anthropic", dict(body_of(options))) if is_sent_again else None
-
-
-request = stainless.reader(
-    _request, _body, rewrite=_rewrite, answer_only=_answer_only, passes=_passes, opens_with_usage=True
-)
+request = stainless.reader(lambda options: form_at(options.url), passes=_passes, opens_with_usage=True)
 
 # The tool runner of Anthropic's SDK, whose function for one tool call has had two forms. Since 1.12 at the latest
 # there is ``_run_tool``, which returns the block that the model is sent, and for the members of a toolset its

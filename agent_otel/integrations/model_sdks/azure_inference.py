@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed
 from agent_otel.core.backpressure import attempt_refused, backpressure
-from agent_otel.integrations.final_request import ChatFunction
-from agent_otel.integrations.model_sdks import openai, stainless
+from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import ChatFunction, chat_request
 from agent_otel.integrations.wrap import OtherItems, streams
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         body = {name: client.get(f"_{name}") for name in ("tools", "tool_choice", "model")}
         body |= {name: value for name, value in invocation.kwargs.items() if value is not None}
     names = ("messages", "tools", "tool_choice", "model")
-    return openai.chat_request({name: _plain(fields(body).get(name)) for name in names})
+    return chat_request({name: _plain(fields(body).get(name)) for name in names})
 
 
 def _of_plain(read: Any) -> Any:

@@ -12,12 +12,12 @@ from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, 
 from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import BodyArgument, joined, tool_fields, with_system
-from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.request_bodies import CHAT, MESSAGES, BodyArgument, Form, reading
 from agent_otel.integrations.wrap import streams
 from agent_otel.messages.anthropic import converse_parts, is_cached
+from agent_otel.messages.fields import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -54,19 +54,37 @@ OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
 _OPERATIONS = ("Converse", "ConverseStream", *OPERATIONS)
 
 
-def _request(invocation: Invocation) -> ModelRequest | None:
-    operation = invocation.arg(0, "operation_name")
+def _find(invocation: Invocation) -> tuple[Form, dict[str, Any]] | None:
+    """Return the format and the body of a request: of Converse the parameters, of InvokeModel their JSON text."""
+    operation, params = invocation.arg(0, "operation_name"), invocation.arg(1, "api_params")
     if operation not in _OPERATIONS or invocation.instance.meta.service_model.service_name != "bedrock-runtime":
         return None
-    params = invocation.arg(1, "api_params")
-    if operation in OPERATIONS:
-        return _invoke_request(params)
-    return _converse(fields(params), fields(params).get("modelId")) if is_dict(params) else None
+    if operation not in OPERATIONS:
+        return (_CONVERSE, fields(params)) if is_dict(params) else None
+    body = body_of(params)
+    if body is None or type(body.get("messages")) is not list:
+        return None
+    form = MESSAGES if "anthropic_version" in body else _CONVERSE if is_converse(body) else CHAT
+    model = fields(params).get("modelId")
+    return form._replace(read=lambda body: form.read(body)._replace(model=model), keeps=_invoke_keeps), body
 
 
-def _converse(body: Mapping[str, Any], model: Any) -> ModelRequest:
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    # botocore made this dictionary for this request only, so it is changed in place.
+    if _invokes(invocation):
+        invocation.arg(1, "api_params")["body"] = json.dumps(body)
+    else:
+        _PARAMS.put(invocation, body)
+
+
+def _converse(body: Mapping[str, Any]) -> ModelRequest:
     choice = fields(fields(body.get("toolConfig")).get("toolChoice"))
-    return ModelRequest(converse_parts(body), model=model, must_call="any" in choice or "tool" in choice)
+    must_call = "any" in choice or "tool" in choice
+    return ModelRequest(converse_parts(body), model=body.get("modelId"), must_call=must_call)
+
+
+def _invoke_keeps(body: Mapping[str, Any]) -> dict[str, bool]:
+    return {"cached": any(mark in json.dumps(body["messages"]) for mark in ("cache_control", "cachePoint"))}
 
 
 def _usage(response: Any) -> Usage | None:
@@ -74,8 +92,8 @@ def _usage(response: Any) -> Usage | None:
     known = fields(response)
     if "usage" in known:
         return read_usage(known["usage"])
-    kind, payload = _raw(known)
-    return read_usage(json.loads(payload).get("usage")) if kind == "metadata" else _invoke_usage(known)
+    event = _plain(known)
+    return read_usage(fields(event["metadata"]).get("usage")) if "metadata" in event else _invoke_usage(event)
 
 
 def _raw(known: Mapping[str, Any]) -> tuple[str, bytes]:
@@ -84,46 +102,30 @@ def _raw(known: Mapping[str, Any]) -> tuple[str, bytes]:
     return (kind or "", payload) if type(payload) is bytes else ("", b"")
 
 
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    params: Any = invocation.arg(1, "api_params")
-    invokes = _invokes(invocation)
-    body = body_of(params) if invokes else params if _request(invocation) is not None else None
-    messages = fields(body).get("messages")
-    if body is None or type(messages) is not list:
-        return
-    # botocore made this dictionary for this request only, so it is changed in place.
-    if not invokes:
-        params["messages"] = view(messages, cached=is_cached(params))
-        return
-    made = view(messages, cached=any(mark in json.dumps(messages) for mark in ("cache_control", "cachePoint")))
-    if made is not messages:
-        _invoke_put(params, {**body, "messages": made})
+def _plain(value: Any) -> Mapping[str, Any]:
+    """Return a response as it is, a raw event of a stream as its name with its payload, or as the provider's own."""
+    known = fields(value)
+    kind, payload = _raw(known)
+    if not kind:
+        return known
+    read = json.loads(payload)
+    return {kind: read} if kind != "chunk" else fields(json.loads(base64.b64decode(read["bytes"])))
 
 
-def _answer_only(invocation: Invocation, note: str) -> None:
-    """Forbid tool calls, and add the note to the system message."""
-    params = invocation.arg(1, "api_params")
-    body = (body_of(params) or {}) if _invokes(invocation) else params
-    if "anthropic_version" in body:
-        body |= {"system": joined(body.get("system"), note), **tool_fields(body, {"type": "none"})}
-    elif body is params or is_converse(body):
-        _answer_without_tools(body, note)
-    else:
-        body |= {"messages": with_system(listed(body["messages"]), note), **tool_fields(body)}
-    if body is not params:
-        _invoke_put(params, body)
-
-
-def _answer_without_tools(params: dict[str, Any], note: str) -> None:
+def _answer_without_tools(body: dict[str, Any], note: str) -> dict[str, Any]:
     """Remove the tools and turn calls and results into text: Converse has no choice against tools, and needs them."""
     names = dict[str | None, str | None]()
-    params["messages"] = [_in_text(message, names) for message in dictionaries(params["messages"])]
-    if ":prompt/" in (text(params.get("modelId")) or ""):  # which has the system prompt; Converse rejects another
-        last = params["messages"][-1]
-        last["content"] = [*last["content"], {"text": note}]
+    messages = [_in_text(message, names) for message in dictionaries(body["messages"])]
+    made = {**without(body, "toolConfig"), "messages": messages}
+    if ":prompt/" in (text(body.get("modelId")) or ""):  # which has the system prompt; Converse rejects another
+        messages[-1] = {**messages[-1], "content": [*messages[-1]["content"], {"text": note}]}
     else:
-        params["system"] = [*listed(params.get("system")), {"text": note}]
-    params.pop("toolConfig", None)
+        made["system"] = [*listed(body.get("system")), {"text": note}]
+    return made
+
+
+_CONVERSE = Form("bedrock", _converse, _answer_without_tools, lambda body: {"cached": is_cached(body)})
+_PARAMS = BodyArgument(1, "api_params", "modelId")
 
 
 def _in_text(message: dict[str, Any], names: dict[str | None, str | None]) -> dict[str, Any]:
@@ -146,17 +148,11 @@ def _in_text(message: dict[str, Any], names: dict[str | None, str | None]) -> di
 
 def _asks(response: Any) -> Sequence[AskedCall] | None:
     """Return the calls of the program that a response, or a raw event of a stream, asks for."""
-    known = fields(response)
-    if "output" in known:
-        blocks = dictionaries(fields(fields(known["output"]).get("message")).get("content"))
+    event = _plain(response)
+    if "output" in event:
+        blocks = dictionaries(fields(fields(event["output"]).get("message")).get("content"))
         asked = [fields(block["toolUse"]) for block in blocks if is_dict(block.get("toolUse"))]
         return [_call(call) for call in asked if "type" not in call]
-    kind, payload = _raw(known)
-    event = event_of(known)
-    if event is None and kind in _OF_CALLS and (kind != "contentBlockDelta" or b"toolUse" in payload):
-        event = {kind: json.loads(payload)}
-    if event is None:
-        return None
     at = next((fields(event[name]) for name in _OF_CALLS if name in event), None)
     if at is None:
         return asks(event)
@@ -190,8 +186,8 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    is_sent_again = not _invokes(invocation) and _request(invocation) is not None
-    return ("bedrock", dict(invocation.arg(1, "api_params"))) if is_sent_again else None
+    form, body = _find(invocation) or (None, {})
+    return None if form is None or _invokes(invocation) else (form.name, dict(body))
 
 
 def _invokes(invocation: Invocation) -> bool:
@@ -200,20 +196,9 @@ def _invokes(invocation: Invocation) -> bool:
 
 def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
     """Reword the texts of a body. No call in its response can be answered."""
-    if not _invokes(invocation) or _request(invocation) is None:
-        return
-    params = invocation.arg(1, "api_params")
-    body = body_of(params)
-    made = reworded(body, reword)
-    if made is not body:
-        _invoke_put(params, made)
-
-
-def _plain(value: Any) -> Any:
-    """Return a response as it is, and a raw event of a stream as its name with its payload."""
-    known = fields(value)
-    kind, payload = _raw(known)
-    return {kind: json.loads(payload)} if kind else known
+    found = _find(invocation)
+    if found is not None and _invokes(invocation) and (made := reworded(found[1], reword)) is not found[1]:
+        _put(invocation, made)
 
 
 def _changed(event: Any, changes: Mapping[str, Any], _: Sequence[Any]) -> Any:
@@ -229,18 +214,15 @@ def _refused(invocation: Invocation) -> Any:
 
 retrying = retries.blocking(_refused)
 refusing = retries.refused(_refused)
-_PARAMS = BodyArgument(1, "api_params", "modelId")
 exchange = Exchange(
-    *(_body, _PARAMS.put, _plain),
+    *(_body, _put, _plain),
     stream=lambda response: _stream_of(fields(response).get("stream")),
     generator="_event_generator",
     changed=_changed,
     reword=_reword,
     apart=_PARAMS.apart,
 )
-request = ModelReader(
-    *(_request, _usage, _asks, _watch), rewrite=_rewrite, answer_only=_answer_only, exchange=exchange, passes=_passes
-)
+request = ModelReader(**reading(_find, _put), usage=_usage, asks=_asks, watch=_watch, exchange=exchange, passes=_passes)
 
 # The names of the tokens of the input, of the output, and of what the cache has read and written.
 _IN_HEADERS = tuple(
@@ -272,30 +254,10 @@ def is_converse(body: Mapping[str, Any]) -> bool:
     return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
 
 
-def _invoke_request(params: Any) -> ModelRequest | None:
-    body = body_of(params)
-    if body is None or type(body.get("messages")) is not list:
-        return None
-    model = text(fields(params).get("modelId"))
-    if "anthropic_version" in body:
-        return anthropic.messages(body)._replace(model=model)
-    if is_converse(body):
-        return _converse(body, model)
-    return openai.chat_request(body)._replace(model=model)
-
-
-def _invoke_put(params: dict[str, Any], body: dict[str, Any]) -> None:
-    # botocore made this dictionary for this request only, so it is changed in place.
-    params["body"] = json.dumps(body)
-
-
 def _invoke_usage(response: Mapping[str, Any]) -> Usage | None:
-    """Return the usage of a whole response, which its headers have, or of the last raw event of a stream."""
-    event = event_of(response)
-    if event is not None:
-        return _counted(fields(event.get(_METRICS)), _IN_METRICS)
+    """Return the usage of a whole response, which its headers have, or of the last event of a stream."""
     headers = fields(fields(response.get("ResponseMetadata")).get("HTTPHeaders"))
-    return _counted(headers, _IN_HEADERS)
+    return _counted(fields(response.get(_METRICS)), _IN_METRICS) or _counted(headers, _IN_HEADERS)
 
 
 def _counted(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage | None:
@@ -304,12 +266,3 @@ def _counted(counts: Mapping[str, Any], names: tuple[str, ...]) -> Usage | None:
         return None
     rest, output, cached, put = (int(counts.get(name) or 0) for name in names)
     return Usage(rest + cached + put, cached, output, written=put)
-
-
-def event_of(known: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the provider's event in a raw event of a stream."""
-    kind, payload = _raw(known)
-    if kind != "chunk":
-        return None
-    event = json.loads(base64.b64decode(json.loads(payload)["bytes"]))
-    return event if is_dict(event) else None

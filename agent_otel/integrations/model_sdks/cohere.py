@@ -13,10 +13,9 @@ from agent_otel._internal.object_kinds import attributes, fields, is_text, liste
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import ChatFunction, is_forced
-from agent_otel.integrations.model_sdks import openai
-from agent_otel.integrations.model_sdks.stainless import plain_model
+from agent_otel.integrations.model_sdks.stainless import asks, plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced
 from agent_otel.integrations.wrap import watched
 from agent_otel.messages.fields import without
 from agent_otel.semconv import ASSISTANT, TOOL_RESULTS, TOOLS, USER
@@ -59,7 +58,7 @@ def _parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
         plan = fields(message).get("tool_plan")
         if is_text(plan):
             yield RequestPart(ASSISTANT, plan)
-        for part in openai.chat({"messages": [message]}):
+        for part in chat({"messages": [message]}):
             yield part._replace(value=_result(part.value)) if part.part == TOOL_RESULTS else part
 
 
@@ -89,17 +88,11 @@ def _asks(response: Any) -> Sequence[AskedCall] | None:
     known = _item(response)
     kind = text(known.get("type"))
     if kind is None:
-        calls = listed(fields(known.get("message")).get("tool_calls"))
-        return [_call(call, at) for at, call in enumerate(calls)] if "message" in known else None
+        return asks({"choices": [known]}) if "message" in known else None
     if kind in {"tool-call-start", "tool-call-delta"}:
-        return [_call(fields(fields(known.get("delta")).get("message")).get("tool_calls"), known.get("index"))]
+        call = fields(fields(fields(known.get("delta")).get("message")).get("tool_calls"))
+        return asks({"choices": [{"delta": {"tool_calls": [{**call, "index": known.get("index")}]}}]})
     return [] if kind == "content-delta" else None
-
-
-def _call(call: Any, place: object) -> AskedCall:
-    known = fields(call)
-    function = fields(known.get("function"))
-    return AskedCall(text(function.get("name")) or "", function.get("arguments"), text(known.get("id")), place)
 
 
 def _item(value: Any) -> Mapping[str, Any]:

@@ -36,13 +36,12 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import Usage
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import BodyArgument
 from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import cause_behind, delivering, inject_into
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.request_bodies import BodyArgument
 from agent_otel.integrations.wrap import steps_of, streams, watched
 from agent_otel.messages.fields import is_kept
 from agent_otel.messages.gemini import parts, result_part
@@ -82,10 +81,6 @@ ENTRY = Integration(
 )
 
 _PATHS = (":generateContent", ":streamGenerateContent")
-# A quotation of it in a text has a backslash before the quotation mark.
-_CALL = re.compile(r'(?<!\\)"functionCall"\s*:\s*\{?(?:\s*"id"\s*:\s*"[^"]*"\s*,)?(?:\s*"name"\s*:\s*"([^"]*)")?')
-_USAGE = re.compile(r'(?<!\\)"usageMetadata"\s*:\s*(?=\{)')
-_DECODER = json.JSONDecoder()
 _MODEL = re.compile(r"models/([^/:?]+):")
 
 
@@ -112,14 +107,10 @@ def _cache(invocation: Invocation) -> str | None:
     return None
 
 
-def _usage(response: Any) -> Usage | None:
-    """Return the usage of a response, or of an item of a stream: a dictionary, or unparsed text in later versions."""
-    known = fields(response)
-    body = known.get("body")
-    if type(body) is not str:
-        return read_usage(known.get("usageMetadata"))
-    found = _USAGE.search(body)
-    return read_usage(_DECODER.raw_decode(body, found.end())[0]) if found else None
+def _plain(response: Any) -> Any:
+    """Return a response, or an item of a stream: a dictionary up to 1.x, unparsed text in later versions."""
+    body = fields(response).get("body")
+    return attempt(json.loads, body, default={}) if type(body) is str else response
 
 
 def _answer_only(invocation: Invocation, note: str) -> None:
@@ -135,13 +126,8 @@ def _answer_only(invocation: Invocation, note: str) -> None:
 
 
 def _asks(response: Any) -> Sequence[AskedCall] | None:
-    """Return the calls that a response, or a part of a stream, asks for; unparsed text is parsed where it has some."""
-    known = fields(response)
-    body = known.get("body")
-    if type(body) is str and _CALL.search(body) is None:
-        return [] if '"candidates"' in body else None
-    if type(body) is str:
-        known = fields(attempt(json.loads, body))
+    """Return the calls that a response, or a part of a stream, asks for."""
+    known = fields(_plain(response))
     if "candidates" not in known:
         return None
     contents = [fields(fields(candidate).get("content")) for candidate in listed(known["candidates"])]
@@ -169,12 +155,6 @@ def _apart(invocation: Invocation, body: dict[str, Any], model: str) -> Invocati
     return made
 
 
-def _plain(value: Any) -> Any:
-    """Return a response: a dictionary up to 1.x, unparsed text in later versions."""
-    body = fields(value).get("body")
-    return json.loads(body) if type(body) is str and body else value
-
-
 def _retries(_: Invocation, arguments: dict[str, Any]) -> dict[str, Any]:
     """Let the SDK's retries wait for the refusals of all requests as well."""
     wait = arguments.get("wait")
@@ -192,7 +172,12 @@ retries = revising(_retries)
 _BODY = BodyArgument(2, "request_dict", "", "contents")
 exchange = Exchange(_body, _BODY.put, _plain, steps_of, apart=_apart)
 request = ModelReader(
-    _request, _usage, _asks, watched, rewrite=_BODY.rewrite, answer_only=_answer_only, exchange=exchange
+    _request,
+    lambda response: read_usage(fields(_plain(response)).get("usageMetadata")),
+    *(_asks, watched),
+    rewrite=_BODY.rewrite,
+    answer_only=_answer_only,
+    exchange=exchange,
 )
 
 
@@ -258,16 +243,16 @@ def _interaction_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
 
 def _step(each: Any) -> Iterator[RequestPart]:
     step = fields(each)
-    kind, name = text(step.get("type")) or "", text(step.get("name"))
+    kind, name = text(step.get("type")) or "", step.get("name")
     if kind == "function_result":
         failed = step.get("is_error") is True
-        yield RequestPart(TOOL_RESULTS, step.get("result"), text(step.get("call_id")), name, failed=failed)
+        yield RequestPart(TOOL_RESULTS, step.get("result"), step.get("call_id"), name, failed=failed)
     elif kind == "function_call":
-        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), text(step.get("id")), name)
+        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), step.get("id"), name)
     elif kind.endswith("_result"):  # the provider ran this tool, so no call of it was measured here
         yield RequestPart(TOOL_RESULTS, step.get("result"))
     elif kind.endswith("_call"):
-        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), text(step.get("id")), kind.removesuffix("_call"))
+        yield RequestPart(TOOL_CALL_ARGUMENTS, step.get("arguments"), step.get("id"), kind.removesuffix("_call"))
     elif step:
         is_model = kind in {"model_output", "thought"} or text(step.get("role")) == "model"
         content = step.get("content")

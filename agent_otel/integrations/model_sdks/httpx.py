@@ -13,13 +13,12 @@ from agent_otel._internal import errors
 from agent_otel._internal.object_kinds import fields, text
 from agent_otel.core import model_request
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
-from agent_otel.integrations.model_sdks import anthropic, openai
 from agent_otel.integrations.model_sdks.stainless import asks, ends, follow, usage
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import form_at
 from agent_otel.integrations.wrap import watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from typing_extensions import Self
@@ -51,23 +50,13 @@ SUCCESSOR = Integration(
 )
 
 
-#: End of a path -> the field that the body of its format has, and the function that reads it.
-_FORMATS: dict[str, tuple[str, Callable[[Mapping[str, Any]], ModelRequest]]] = {
-    "/chat/completions": ("messages", openai.chat_request),
-    "/responses": ("input", openai.responses),
-    "/v1/messages": ("messages", anthropic.messages),
-}
-
-
 def _request(invocation: Invocation) -> ModelRequest | None:
     sent = invocation.arg(0, "request")
-    path = sent.url.path
-    form = next((form for end, form in _FORMATS.items() if path.endswith(end)), None)
+    form = form_at(sent.url.path)
     if form is None or sent.method != "POST" or model_request.is_read():
         return None
-    field, read = form
     body = _json(fields(sent).get("_content"))  # a body that httpx streams is not in memory
-    return read(body) if body is not None and field in body else None
+    return form.read(body) if body is not None and form.messages in body else None
 
 
 def _json(data: Any) -> dict[str, Any] | None:

@@ -6,9 +6,9 @@ import json
 
 from agent_otel._internal.object_kinds import given, text
 from agent_otel.core.types import Invocation, ModelRequest
-from agent_otel.integrations.final_request import ChatFunction
-from agent_otel.integrations.model_sdks import openai, stainless
+from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import ChatFunction, chat
 from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.messages.openai import must_call
 
@@ -30,7 +30,7 @@ _CHAT = ChatFunction(place=0)
 def _request(invocation: Invocation) -> ModelRequest:
     body = {"messages": _CHAT.messages(invocation), "tools": invocation.kwargs.get("tools")}
     model = given(text(invocation.kwargs.get("model")), text(getattr(invocation.instance, "model", None)))
-    return ModelRequest(openai.chat(body), model=model, must_call=must_call(invocation.kwargs))
+    return ModelRequest(chat(body), model=model, must_call=must_call(invocation.kwargs))
 
 
 # The SDK's classes are dictionaries.

@@ -16,8 +16,8 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import PAUSED, AskedCall, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import is_forced
 from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.request_bodies import is_forced
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:

@@ -39,13 +39,14 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import retries
-from agent_otel.integrations.final_request import ChatFunction, is_forced, tool_fields, with_system
-from agent_otel.integrations.model_sdks import openai, stainless
+from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import call_at, cause_behind, raises_within, replace_by_text
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced, tool_fields, with_system
 from agent_otel.integrations.wrap import streams
 from agent_otel.messages.fields import without
+from agent_otel.messages.openai import passes
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _request(invocation: Invocation) -> ModelRequest | None:
 
 
 def _completion(body: Any) -> Iterator[RequestPart]:
-    for part in openai.chat(body):
+    for part in chat(body):
         yield part._replace(value=list(map(plain_model, listed(part.value)))) if part.part == TOOLS else part
 
 
@@ -131,10 +132,10 @@ def _entries(asked: Mapping[str, Any]) -> Iterator[RequestPart]:
     for entry in map(fields, listed(inputs)):
         kind, content = text(entry.get("type")), entry.get("content")
         if kind == "function.result":
-            yield RequestPart(TOOL_RESULTS, given(entry.get("result")), text(entry.get("tool_call_id")))
+            yield RequestPart(TOOL_RESULTS, given(entry.get("result")), entry.get("tool_call_id"))
         elif kind == "function.call":
-            call_id, name = text(entry.get("tool_call_id")), text(entry.get("name"))
-            yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")), call_id, name)
+            call_id = entry.get("tool_call_id")
+            yield RequestPart(TOOL_CALL_ARGUMENTS, given(entry.get("arguments")), call_id, entry.get("name"))
         elif issubclass(type(content), str | list):
             yield RequestPart(ASSISTANT if text(entry.get("role")) == "assistant" else USER, content)
 
@@ -220,7 +221,7 @@ chatting = ModelReader(
     outermost=True,
     rewrite=_rewrite_chat,
     exchange=exchange,
-    passes=lambda event: openai.passes(attributes(event).get("data", event)),
+    passes=lambda event: passes(attributes(event).get("data", event)),
 )
 request = ModelReader(
     _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(lambda _: None, _CHAT.put, reword=_reword)

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text, listed, text
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.core.usage import read as read_usage
-from agent_otel.integrations.final_request import BY_NAME, BodyArgument, with_system
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import BY_NAME, BodyArgument, Form, reading, with_system
 from agent_otel.integrations.wrap import steps_of, watched
+from agent_otel.messages.fields import without
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 ENTRY = Integration(
     "ollama",
@@ -29,18 +30,6 @@ ENTRY = Integration(
 )
 
 _ROLES = {"system": SYSTEM, "user": USER, "assistant": ASSISTANT, "tool": TOOL_RESULTS}
-
-
-def _request(invocation: Invocation) -> ModelRequest | None:
-    body = invocation.kwargs.get("json")
-    if not is_dict(body):
-        return None
-    body = fields(body)
-    if "/api/chat" in invocation.args:
-        return ModelRequest(_chat(body), model=body.get("model"))
-    if "/api/generate" in invocation.args:
-        return ModelRequest(_generate(body), continued=not is_empty(body.get("context")), model=body.get("model"))
-    return None
 
 
 def _chat(body: Mapping[str, Any]) -> Iterator[RequestPart]:
@@ -76,17 +65,6 @@ def _generate(body: Mapping[str, Any]) -> Iterator[RequestPart]:
             yield RequestPart(part, body[key])
 
 
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    if "/api/chat" in invocation.args:
-        _JSON.rewrite(invocation, view)
-
-
-def _answer_only(invocation: Invocation, note: str) -> None:
-    body: Any = invocation.kwargs.get("json")
-    body["messages"] = with_system(listed(body["messages"]), note)
-    body.pop("tools", None)  # the protocol has no choice of tools, and takes calls in a history without them
-
-
 def _asks(response: Any) -> Sequence[AskedCall] | None:
     """Return the calls that a response, or a part of a stream, asks for."""
     known = fields(response)
@@ -96,13 +74,31 @@ def _asks(response: Any) -> Sequence[AskedCall] | None:
     return [AskedCall(text(call.get("name")) or "tool", call.get("arguments")) for call in calls]
 
 
+def _answer_only(body: dict[str, Any], note: str) -> dict[str, Any]:
+    # The protocol has no choice of tools, and takes calls in a history without them.
+    return {**without(body, "tools"), "messages": with_system(listed(body["messages"]), note)}
+
+
+_FORMS = {
+    "/api/chat": Form("ollama", lambda body: ModelRequest(_chat(body), model=body.get("model")), _answer_only),
+    "/api/generate": Form(
+        "",
+        lambda body: ModelRequest(_generate(body), not is_empty(body.get("context")), model=body.get("model")),
+    ),
+}
+
+
+def _find(invocation: Invocation) -> tuple[Form, dict[str, Any]] | None:
+    body = invocation.kwargs.get("json")
+    form = next((form for path, form in _FORMS.items() if path in invocation.args), None)
+    return None if form is None or not is_dict(body) else (form, fields(body))
+
+
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    body: Any = invocation.kwargs.get("json")
-    return ("ollama", dict(body)) if is_dict(body) and "/api/chat" in invocation.args else None
+    form, body = _find(invocation) or (None, {})
+    return (form.name, dict(body)) if form is not None and form.name else None
 
 
 _JSON = BodyArgument(BY_NAME, "json", "model")
 exchange = Exchange(_body, _JSON.put, plain_model, steps_of, apart=_JSON.apart)
-request = ModelReader(
-    _request, read_usage, _asks, watched, rewrite=_rewrite, answer_only=_answer_only, exchange=exchange
-)
+request = ModelReader(**reading(_find, _JSON.put), usage=read_usage, asks=_asks, watch=watched, exchange=exchange)

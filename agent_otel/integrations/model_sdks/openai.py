@@ -1,7 +1,6 @@
 """OpenAI's SDK: chat completions and responses, sync, async, streamed, parsed and raw, OpenAI's and Azure's clients.
 
-Read at ``request`` of the base clients, which every call style passes exactly once, before HTTP, as plain data. Other
-providers have the same shapes, some of them as objects: their adapters use `chat` and `responses` as well.
+Read at ``request`` of the base clients, which every call style passes exactly once, before HTTP, as plain data.
 """
 
 from __future__ import annotations
@@ -10,24 +9,22 @@ import copy
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_text, listed, properties, text
-from agent_otel.core.request_prefix import Messages
-from agent_otel.core.types import AgentRun, Invocation, ModelRequest, RequestPart, RunReader, ToolReader, ToolResult
-from agent_otel.integrations.final_request import joined, tool_fields, with_system
+from agent_otel.core.types import AgentRun, Invocation, RequestPart, RunReader, ToolReader, ToolResult
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.model_sdks.stainless import base_client, body_of, delay, put_body, refused, usage
+from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused, usage
 from agent_otel.integrations.readers import call_at, delivering
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
-from agent_otel.messages.fields import is_continued
-from agent_otel.messages.openai import chat_head, chat_parts, hosted, item_parts, items_head, must_call, passes
+from agent_otel.integrations.request_bodies import form_at
+from agent_otel.messages.openai import hosted, passes
 from agent_otel.semconv import TOOL_RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.core.types import Replacement
 
 
-__all__ = ["ENTRY", "chat", "delay", "passes", "refused", "request", "responses", "usage"]
+__all__ = ["ENTRY", "delay", "refused", "request"]
 
 REALTIME = Site(
     Candidate("openai.resources.realtime.realtime", sent="AsyncRealtimeConnection.send RealtimeConnection.send"),
@@ -75,71 +72,6 @@ TOGETHER = Integration(  # the same generator and chat completions
 )
 
 
-def _form(options: Any) -> str | None:
-    """Return the name of a request's format, by its path; None for another request."""
-    path = options.url.partition("?")[0]
-    return "chat" if path.endswith("/chat/completions") else "responses" if path.endswith("/responses") else None
-
-
-def _request(invocation: Invocation) -> ModelRequest | None:
-    options = invocation.arg(1, "options")
-    body, form = body_of(options), _form(options)
-    if form is None or not is_dict(body):
-        return None
-    if form == "responses":
-        return responses(body)
-    known = fields(body)
-    wanted = known.get("n")
-    return chat_request(known, wanted if type(wanted) is int else 1)
-
-
-def chat(body: Any) -> Messages:
-    """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
-    body = fields(body)
-    return Messages(chat_head(body), listed(body.get("messages")), chat_parts)
-
-
-def chat_request(body: Mapping[str, Any], answers: int = 1) -> ModelRequest:
-    """Read the body of a chat completion with its model and its choice of tools."""
-    return ModelRequest(chat(body), model=body.get("model"), must_call=must_call(body), answers=answers)
-
-
-def responses(body: Mapping[str, Any]) -> ModelRequest:
-    """Read the body of a request to the Responses API."""
-    body = fields(body)
-    parts = Messages(items_head(body), listed(body.get("input")), item_parts)
-    return ModelRequest(parts, is_continued(body), model=body.get("model"), must_call=must_call(body))
-
-
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    options = invocation.arg(1, "options")
-    body, form = body_of(options), _form(options)
-    key = "messages" if form == "chat" else "input"
-    if form is not None and is_dict(body) and type(fields(body).get(key)) is list:
-        put_body(options, {**body, key: view(body[key], kept=key == "input" and is_continued(fields(body)))})
-
-
-def _answer_only(invocation: Invocation, note: str) -> None:
-    options = invocation.arg(1, "options")
-    body = fields(body_of(options))
-    if listed(body.get("messages")):
-        system = {"messages": with_system(listed(body["messages"]), note)}
-    elif body.get("prompt") and not listed(body.get("tools")):  # instructions and tools are the provider's
-        message = {"role": "developer", "content": note}
-        put_body(options, {**body, "input": [*listed(body.get("input")), message], "tool_choice": "none"})
-        return
-    else:  # instructions apply to this request alone, also where the provider keeps the conversation
-        system = {"instructions": joined(body.get("instructions"), note)}
-    put_body(options, {**body, **system, **tool_fields(body)})
-
-
-def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
-    options = invocation.arg(1, "options")
-    body, form = body_of(options), _form(options)
-    is_sent_again = is_dict(body) and stainless.is_replayable(options, invocation)
-    return (form, dict(body)) if form is not None and is_sent_again else None
-
-
 def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> Any:
     """Set the place of an event, and the items of earlier responses in a last event."""
     stainless.set_values(event, changes)
@@ -149,9 +81,7 @@ def _changed(event: Any, changes: Mapping[str, Any], earlier: Sequence[Any]) -> 
     return event
 
 
-request = stainless.reader(
-    _request, _body, _changed, rewrite=_rewrite, answer_only=_answer_only, hosted=hosted, passes=passes
-)
+request = stainless.reader(lambda options: form_at(options.url), _changed, hosted=hosted, passes=passes)
 groq_request = request._replace(
     usage=lambda response: usage(response) or usage(fields(response).get("x_groq")),
     passes=lambda item: fields(item).get("x_groq") is None and passes(item),
@@ -202,7 +132,7 @@ def _results(invocation: Invocation) -> Iterator[RequestPart]:
     items = [event.get("item")] if kind == "conversation.item.create" else []
     for item in map(fields, listed(event.get("input")) if kind == "response.create" else items):
         if (text(item.get("type")) or "").endswith("_call_output") and is_text(item.get("output")):
-            yield RequestPart(TOOL_RESULTS, item["output"], text(item.get("call_id")))
+            yield RequestPart(TOOL_RESULTS, item["output"], item.get("call_id"))
 
 
 sent = delivering(_results)

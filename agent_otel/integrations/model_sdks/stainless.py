@@ -22,16 +22,18 @@ from agent_otel._internal.object_kinds import (
     reworded,
     text,
 )
-from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
+from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ResponseVisit
 from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.registry.entries import Candidate
+from agent_otel.integrations.request_bodies import reading
 from agent_otel.integrations.wrap import streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from agent_otel.core.usage import Usage
+    from agent_otel.integrations.request_bodies import Form
 
 _RAW = "X-Stainless-Raw-Response"
 _RESPONSES = ("LegacyAPIResponse", "APIResponse", "AsyncAPIResponse")
@@ -127,22 +129,49 @@ delay = retries.delay()
 
 
 def reader(
-    request: Callable[[Invocation], ModelRequest | None],
-    body: Callable[[Invocation], tuple[str, dict[str, Any]] | None],
+    form_of: Callable[[Any], Form | None],
     changed: Callable[[Any, Mapping[str, Any], Sequence[Any]], Any] | None = None,
-    reword: Callable[[Invocation, Callable[[str], str]], None] | None = None,
+    is_text: Callable[[Any], bool] = lambda _: False,
     **others: Any,
 ) -> ModelReader:
-    """Return the reader of one of these SDKs, which differ in the body and in the items of their streams."""
+    """Return the reader of one of these SDKs, which differ in the formats and in the items of their streams.
+
+    ``form_of`` returns the format of a request by its options, ``is_text`` whether the SDK returns a stream as text.
+    """
+
+    def is_unread(invocation: Invocation) -> bool:
+        """Return True where no call in the response can be answered: the program reads it from the wire itself."""
+        options = invocation.arg(1, "options")
+        is_raw = text(fields(getattr(options, "headers", None)).get(_RAW)) == "stream"
+        return (is_raw and invocation.arg(2, "stream", False) is not True) or is_text(options)
+
+    def find(invocation: Invocation) -> tuple[Form, dict[str, Any]] | None:
+        options = invocation.arg(1, "options")
+        form, body = form_of(options), body_of(options)
+        return None if form is None or not is_dict(body) else (form, fields(body))
+
+    def body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
+        found = None if is_unread(invocation) else find(invocation)
+        return None if found is None else (found[0].name, dict(found[1]))
+
+    def put(invocation: Invocation, body: dict[str, Any]) -> None:
+        put_body(invocation.arg(1, "options"), body)
+
+    def reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
+        if is_unread(invocation):
+            put(invocation, reworded(body_of(invocation.arg(1, "options")), reword))
+
+    find.__module__ = form_of.__module__
     exchange = Exchange(
-        *(body, lambda invocation, body: put_body(invocation.arg(1, "options"), body), plain_model),
+        *(body, put, plain_model),
         stream=_stream_of,
         generator="_iterator",
         changed=changed or set_values,
-        reword=reword or reword_unread,
+        reword=reword,
         apart=_apart_json,
     )
-    return ModelReader(request, usage, asks, watch, ends, exchange=exchange, **others)
+    reads = reading(find, put)
+    return ModelReader(**reads, usage=usage, asks=asks, watch=watch, ends=ends, exchange=exchange, **others)
 
 
 def set_values(item: Any, changes: Mapping[str, Any], _: Sequence[Any] = ()) -> Any:
@@ -150,12 +179,6 @@ def set_values(item: Any, changes: Mapping[str, Any], _: Sequence[Any] = ()) -> 
     for name, value in changes.items():
         setattr(item, name, value)
     return item
-
-
-def is_replayable(options: Any, invocation: Invocation) -> bool:
-    """Return False for a whole response that the program reads from the wire itself."""
-    header = text(fields(getattr(options, "headers", None)).get(_RAW))
-    return header != "stream" or invocation.arg(2, "stream", False) is True
 
 
 def body_of(options: Any) -> Any:
@@ -172,18 +195,6 @@ def put_body(options: Any, body: Any) -> None:
     options.json_data = body
     if getattr(options, "extra_json", None) is not None:
         options.extra_json = {}
-
-
-def reword_unread(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    """Reword the texts of a request whose response the program reads from the wire: no call in it can be answered."""
-    if not is_replayable(invocation.arg(1, "options"), invocation):
-        reword_body(invocation, reword)
-
-
-def reword_body(invocation: Invocation, reword: Callable[[str], str]) -> None:
-    """Reword the texts of a request."""
-    options = invocation.arg(1, "options")
-    put_body(options, reworded(body_of(options), reword))
 
 
 def _apart_json(invocation: Invocation, body: dict[str, Any], model: str) -> Invocation:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped, unused-ignore]
+from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore[import-untyped, unused-ignore]
 
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, reworded, text
@@ -18,12 +18,13 @@ from agent_otel.core.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.core.usage import Usage
 from agent_otel.integrations import wrap
-from agent_otel.integrations.final_request import OF_ANSWERS, tool_fields, with_system
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.request_bodies import CHAT, OF_ANSWERS, Form, chat_request, reading
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems, watched
-from agent_otel.messages.openai import chat_head, chat_parts, must_call
+from agent_otel.messages.fields import is_kept, without
+from agent_otel.messages.openai import chat_head, chat_parts
 from agent_otel.semconv import ASSISTANT
 
 if TYPE_CHECKING:
@@ -39,13 +40,17 @@ ENTRY = Integration(
 )
 
 
-def _request(invocation: Invocation) -> ModelRequest:
-    sent = invocation.arg(0, "request")
-    body = as_chat(sent)
+def _find(invocation: Invocation) -> tuple[Form, dict[str, Any]]:
+    return _FORM, as_chat(invocation.arg(0, "request"))
+
+
+def _put(invocation: Invocation, body: dict[str, Any]) -> None:
+    invocation.put(0, "request", with_body(invocation.arg(0, "request"), body))
+
+
+def _read(body: dict[str, Any]) -> ModelRequest:
     parts = Messages(chat_head(body), body["messages"], _parts)
-    continued = bool(getattr(sent, "previous_response_id", ""))
-    forced, answers = must_call(body), body.get("n", 1)
-    return ModelRequest(parts, continued=continued, model=sent.model, must_call=forced, answers=answers)
+    return chat_request(body)._replace(parts=parts, continued=is_kept(body))
 
 
 def _parts(message: Any) -> Iterator[RequestPart]:
@@ -68,24 +73,6 @@ def _usage(response: Any) -> Usage | None:
         counts.prompt_image_tokens,
     )
     return found if found.input or found.output else None
-
-
-def _rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
-    sent = invocation.arg(0, "request")
-    if hasattr(sent, "messages"):
-        body = as_chat(sent)
-        made = view(body["messages"], kept=bool(sent.previous_response_id))
-        if made is not body["messages"]:
-            _put(invocation, {**body, "messages": made})
-
-
-def _put(invocation: Invocation, body: dict[str, Any]) -> None:
-    invocation.put(0, "request", with_body(invocation.arg(0, "request"), body))
-
-
-def _answer_only(invocation: Invocation, note: str) -> None:
-    body = as_chat(invocation.arg(0, "request"))
-    _put(invocation, {**body, "messages": with_system(body["messages"], note), **tool_fields(body)})
 
 
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
@@ -122,13 +109,13 @@ def _watch(response: Any, visit: ResponseVisit) -> Any:
     return response
 
 
+_FORM = CHAT._replace(read=_read, keeps=lambda body: {"kept": is_kept(body)})
 measured = ModelReader(
-    *(_request, _usage),
-    lambda response: asks(as_response(response)) if hasattr(response, "outputs") else None,
-    _watch,
-    lambda chunk: any(output.finish_reason for output in getattr(chunk, "outputs", ())),
-    rewrite=_rewrite,
-    answer_only=_answer_only,
+    **reading(_find, _put),
+    usage=_usage,
+    asks=lambda response: asks(as_response(response)) if hasattr(response, "outputs") else None,
+    watch=_watch,
+    ends=lambda chunk: any(output.finish_reason for output in getattr(chunk, "outputs", ())),
 )
 
 # The messages of xAI's SDK: its protocol buffers as the dictionaries of OpenAI's chat, and such dictionaries as
@@ -161,7 +148,7 @@ _EXCHANGE = Exchange(
 )
 answered = measured._replace(exchange=_EXCHANGE)
 read_by_sdk = measured._replace(exchange=_EXCHANGE._replace(body=lambda _: None, reword=_reword))
-compacted = ModelReader(_request, _usage, rewrite=_rewrite)  # a summarised message goes whole
+compacted = ModelReader(measured.request, _usage, rewrite=lambda *_: None)  # a summarised message goes whole
 _READERS = {
     "GetCompletion": answered,
     "GetCompletionChunk": answered,
@@ -217,6 +204,8 @@ def as_chat(request: Any) -> dict[str, Any]:
     }
     if not hasattr(request, "tools"):
         return body
+    if request.previous_response_id:
+        body["previous_response_id"] = request.previous_response_id
     choice = request.tool_choice
     if request.tools:
         body["tools"] = list(map(_tool, request.tools))
@@ -285,49 +274,31 @@ def with_body(request: Any, body: dict[str, Any]) -> Any:
 
 def _add(made: Any, message: Any, originals: Any) -> None:
     """Fill a new message; a changed one has its other fields from the original in its place."""
-    place = message.get(_PLACE)
+    place, plain = message.get(_PLACE), dict[str, Any]()
     if type(place) is int:
         made.CopyFrom(originals[place])
-    before = _message(made, place) if type(place) is int else {}
-    made.role = _NUMBERS.get(text(message.get("role")) or "", 1)
-    if message.get("content") != before.get("content"):
-        blocks = originals[place].content if type(place) is int else ()
-        del made.content[:]
-        _put_content(made, message.get("content"), listed(before.get("content")), blocks)
-    if message.get("tool_calls") != before.get("tool_calls"):
-        _put_calls(made, listed(message.get("tool_calls")))
-    for name in _OTHER_TEXTS:
-        value = text(message.get(name))
-        if value and value != before.get(name):
-            setattr(made, name, value)
+        if message == _message(made, place):
+            return
+        plain = _plain(made)
+        made.Clear()
+    content, before = message.get("content"), listed(plain.get("tool_calls"))
+    blocks = [content] if is_text(content) else listed(content)
+    blocks = [{"text": block} if is_text(block) else without(fields(block), "type") for block in blocks]
+    calls = enumerate(map(fields, listed(message.get("tool_calls"))))
+    changed = {
+        "role": _NUMBERS.get(text(message.get("role")) or "", 1),
+        "content": [block for block in blocks if any(block.values())],
+        "tool_calls": [_put_call(call, before[at] if at < len(before) else {"type": 1}) for at, call in calls],
+        **{name: value for name in _OTHER_TEXTS if (value := text(message.get(name)))},
+    }
+    ParseDict({**plain, **changed}, made, ignore_unknown_fields=True)
 
 
-def _put_content(made: Any, content: Any, before: list[Any], blocks: Any) -> None:
-    """Put texts into a message, with the ``blocks`` that are as ``before``, such as images."""
-    others = [(plain, block) for plain, block in zip(before, blocks, strict=False) if not _is_plain_text(plain)]
-    for block in (content,) if is_text(content) else listed(content):
-        # A message may have thousands of texts. None is searched for.
-        original = None if _is_plain_text(block) else next((each for plain, each in others if plain == block), None)
-        if original is not None:
-            made.content.add().CopyFrom(original)
-        elif words := text(block if is_text(block) else fields(block).get("text")):
-            made.content.add().text = words
-
-
-def _is_plain_text(block: Any) -> bool:
-    return is_text(block) or fields(block).keys() == {"type", "text"}
-
-
-def _put_calls(made: Any, calls: list[Any]) -> None:
-    """Put calls into a message. Original calls keep their types."""
-    kinds = [call.type for call in made.tool_calls]
-    del made.tool_calls[:]
-    for place, call in enumerate(map(fields, calls)):
-        function = fields(call.get("function"))
-        added = made.tool_calls.add()
-        added.id, added.type = text(call.get("id")) or "", kinds[place] if place < len(kinds) else 1
-        added.function.name = text(function.get("name")) or ""
-        added.function.arguments = text(function.get("arguments")) or ""
+def _put_call(call: Any, before: dict[str, Any]) -> dict[str, Any]:
+    """Return a call as protocol buffers have it. An original call keeps its type."""
+    function = fields(call.get("function"))
+    named = {name: text(function.get(name)) or "" for name in ("name", "arguments")}
+    return {**before, "id": text(call.get("id")) or "", "function": named}
 
 
 def _put_tools(made: Any, tools: list[Any]) -> None:
@@ -340,6 +311,6 @@ def _put_tools(made: Any, tools: list[Any]) -> None:
     made.tools.extend(kept)
     for tool in tools:
         if tool not in given:
-            function, added = fields(fields(tool).get("function")), made.tools.add().function
-            added.name, added.description = text(function["name"]) or "", text(function.get("description")) or ""
-            added.parameters = json.dumps(function["parameters"])
+            function = fields(fields(tool).get("function"))
+            changed = {**function, "parameters": json.dumps(function["parameters"])}
+            ParseDict({"function": changed}, made.tools.add(), ignore_unknown_fields=True)

@@ -10,7 +10,7 @@ import pytest
 from agent_otel import semconv, settings
 from agent_otel.core import delivery
 from agent_otel.core.request_parts import LARGE_ARGUMENTS, NO_SHARES, Sized
-from agent_otel.integrations.model_sdks.openai import chat
+from agent_otel.integrations.request_bodies import chat
 from agent_otel.measure.size import size
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
 from agent_otel.remedies.history.request_rewriter import Views

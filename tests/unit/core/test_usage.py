@@ -227,4 +227,4 @@ def test_counts_beside_the_declared_fields_are_read() -> None:
     ],
 )
 def test_bedrock_counts_what_its_cache_has_read_and_written_apart(response: dict[str, Any]) -> None:
-    assert bedrock._invoke_usage(response) == Usage(25_003, 20_000, 13, written=5_000)
+    assert bedrock._usage(response) == Usage(25_003, 20_000, 13, written=5_000)

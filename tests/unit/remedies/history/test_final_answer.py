@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from agent_otel.core.types import LimitReached
-from agent_otel.integrations.final_request import joined, tool_fields, with_system
+from agent_otel.integrations.request_bodies import joined, tool_fields, with_system
 from agent_otel.remedies import limits
 from agent_otel.remedies.history.request_rewriter import is_due
 from tests.rows import each_row

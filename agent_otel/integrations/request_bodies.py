@@ -1,8 +1,8 @@
-"""How remedies change a model request: the argument with its body, and the change for the last request of a run.
+"""The bodies of model requests by format: how they are read, and how remedies change them.
 
-In a last request the model calls no tool and answers. The note goes into the system message at the beginning: several
-servers reject one that follows other messages. The tools stay in the request, because providers reject calls in the
-history of a request without tools.
+In the last request of a run the model calls no tool and answers. The note goes into the system message at the
+beginning: several servers reject one that follows other messages. The tools stay in the request, because providers
+reject calls in the history of a request without tools.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 from agent_otel.core import tool_names
-from agent_otel.core.types import Exchange, Invocation, ModelReader
-from agent_otel.messages.fields import without
+from agent_otel.core.request_prefix import Messages
+from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
+from agent_otel.messages import anthropic, openai
+from agent_otel.messages.fields import is_continued, is_kept, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    Body = dict[str, Any]
 
 #: Arguments of SDKs' functions that concern tools or the form of the answer.
 OF_ANSWERS = (
@@ -72,6 +76,106 @@ def _name(tool: Mapping[str, Any]) -> str | None:
     """Return the name of a tool, in its definition or in a choice of it; None for one without."""
     named = (text(fields(tool.get(key)).get("name")) for key in ("function", "custom"))
     return text(tool.get("name")) or next(filter(None, named), None)
+
+
+def chat(body: Any) -> Messages:
+    """Read the body of a chat completion, as many providers have it: dictionaries or objects."""
+    body = fields(body)
+    return Messages(openai.chat_head(body), listed(body.get("messages")), openai.chat_parts)
+
+
+def chat_request(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the body of a chat completion with its model, its choice of tools and the number of answers."""
+    answers = body.get("n")
+    answers = answers if type(answers) is int else 1
+    return ModelRequest(chat(body), model=body.get("model"), must_call=openai.must_call(body), answers=answers)
+
+
+def responses(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the body of a request to the Responses API."""
+    parts = Messages(openai.items_head(body), listed(body.get("input")), openai.item_parts)
+    return ModelRequest(parts, is_continued(body), model=body.get("model"), must_call=openai.must_call(body))
+
+
+def messages(body: Mapping[str, Any]) -> ModelRequest:
+    """Read the body of a request for Anthropic's messages, which other platforms have as well."""
+    parts = Messages(anthropic.head(body), listed(body.get("messages")), anthropic.parts)
+    # A container that is used again has what earlier requests put into it.
+    container = body.get("container")
+    continued = text(container) is not None or text(fields(container).get("id")) is not None or is_kept(body)
+    return ModelRequest(parts, continued, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
+
+
+def _answer_chat(body: Body, note: str) -> Body:
+    return {**body, "messages": with_system(listed(body.get("messages")), note), **tool_fields(body)}
+
+
+def _answer_items(body: Body, note: str) -> Body:
+    if body.get("prompt") and not listed(body.get("tools")):  # instructions and tools are the provider's
+        message = {"role": "developer", "content": note}
+        return {**body, "input": [*listed(body.get("input")), message], "tool_choice": "none"}
+    # Instructions apply to this request alone, also where the provider keeps the conversation.
+    return {**body, "instructions": joined(body.get("instructions"), note), **tool_fields(body)}
+
+
+def _answer_message(body: Body, note: str) -> Body:
+    none = {"type": "none"}
+    if not is_kept(body):
+        return {**body, "system": joined(body.get("system"), note), **tool_fields(body, none)}
+    *before, last = listed(body["messages"])
+    last = {**fields(last), "content": joined(fields(last).get("content"), note)}
+    return {**body, "messages": [*before, last], "tool_choice": none}
+
+
+class Form(NamedTuple):
+    """A format: its name in `agent_otel.messages`, the reader of a body, and the change for the last request of a run.
+
+    Without a name, a request is not sent again. ``keeps`` returns what a view has to know of the provider's memory.
+    """
+
+    name: str
+    read: Callable[[Body], ModelRequest]
+    answer_only: Callable[[Body, str], Body] = lambda body, _: body
+    keeps: Callable[[Body], dict[str, bool]] = lambda _: {}
+    messages: str = "messages"
+
+
+CHAT = Form("chat", chat_request, _answer_chat)
+RESPONSES = Form("responses", responses, _answer_items, lambda body: {"kept": is_continued(body)}, "input")
+MESSAGES = Form(
+    "anthropic", messages, _answer_message, lambda body: {"cached": anthropic.is_cached(body), "kept": is_kept(body)}
+)
+_PATHS = {"/chat/completions": CHAT, "/responses": RESPONSES, "/v1/messages": MESSAGES}
+
+
+def form_at(url: str) -> Form | None:
+    """Return the format of requests to a URL or a path; None for others."""
+    path = url.partition("?")[0]
+    return next((form for end, form in _PATHS.items() if path.endswith(end)), None)
+
+
+def reading(
+    find: Callable[[Invocation], tuple[Form, Body] | None], put: Callable[[Invocation, Body], None]
+) -> dict[str, Any]:
+    """Return the functions of a `ModelReader` that read and change the body which ``find`` returns with its format."""
+
+    def request(invocation: Invocation) -> ModelRequest | None:
+        found = find(invocation)
+        return None if found is None else found[0].read(found[1])
+
+    def rewrite(invocation: Invocation, view: Callable[..., Any]) -> None:
+        form, body = find(invocation) or (CHAT, {})
+        before = body.get(form.messages)
+        if type(before) is list and (made := view(before, **form.keeps(body))) is not before:
+            put(invocation, {**body, form.messages: made})
+
+    def answer_only(invocation: Invocation, note: str) -> None:
+        found = find(invocation)
+        if found is not None:
+            put(invocation, found[0].answer_only(found[1], note))
+
+    request.__module__ = find.__module__  # by which the core knows the adapter
+    return {"request": request, "rewrite": rewrite, "answer_only": answer_only}
 
 
 class BodyArgument(NamedTuple):
