@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.object_kinds import dictionaries, is_dict, is_text, plain_text
@@ -24,27 +24,75 @@ if TYPE_CHECKING:
 _OF_THREADS: Final = ("system", "tools")
 
 
-class Anthropic(Format):
-    """Anthropic's messages."""
+def call_block(call_id: str, name: str, arguments: Any) -> Body:
+    """Return the block of a call."""
+    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
 
-    messages: ClassVar[str] = "messages"
-    of_tools: ClassVar[tuple[str, ...]] = (
-        *("tools", "tool_choice", "output_config", "output_format", "mcp_servers", "container", "context_management"),
-        *("stop_sequences", "cache_control"),
-    )
-    cache_point: ClassVar[str] = "cache_control"
-    first_events: ClassVar[tuple[str, ...]] = ("message_start",)
-    begins: ClassVar[str] = "content_block_start"
-    place: ClassVar[str] = "index"
+
+def converse_call(call_id: str, name: str, arguments: Any) -> Body:
+    """Return Bedrock's block of a call."""
+    return {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
+
+
+def result_block(call_id: str | None, content: Any, **more: Any) -> Body:
+    """Return the block of a result."""
+    return {"type": "tool_result", RESULT_ID: call_id, "content": content, **more}
+
+
+def _converse_answer(call_id: str | None, content: Any, **more: Any) -> Body:
+    return {"toolResult": {"toolUseId": call_id, "content": [{"text": content}], **more}}
+
+
+def _is_blank(block: Mapping[str, Any]) -> bool:
+    """Return True for a text block without text, which models write before a call and no request may have."""
+    return type(block.get("text")) is str and not block["text"].strip()
+
+
+class _Blocks(Format):
+    """A format whose messages have blocks."""
+
+    messages = "messages"
+    _call = staticmethod(call_block)
+    _result = staticmethod(result_block)
+
+    @staticmethod
+    def _blocks(response: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the blocks of a response."""
+        return listed(response.get("content"))
 
     def answer(self, response: Mapping[str, Any]) -> str:
         """Return the texts of the blocks."""
-        return text_of(listed(response.get("content")))
+        return text_of(self._blocks(response))
 
     def pair(self, call_id: str, name: str, result: str) -> list[Any]:
         """Return a message with the call and one with the result."""
-        asked = {"role": "assistant", "content": [call_block(call_id, name, {})]}
-        return [asked, {"role": "user", "content": [result_block(call_id, result)]}]
+        asked = {"role": "assistant", "content": [self._call(call_id, name, {})]}
+        return [asked, {"role": "user", "content": [self._result(call_id, result)]}]
+
+    def calls(self, response: Mapping[str, Any]) -> list[Call]:
+        """Return the calls without those of the provider's own tools."""
+        return [Call(one.id, one.name or "", one.arguments) for one in requested(self._blocks(response))]
+
+    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
+        """Add the model's message and a message with the results."""
+        blocks = map(fields, self._blocks(response))
+        said = [without_nulls(block) for block in blocks if block and not _is_blank(block)]
+        results = [self._result(answer.call.id, answer.text) for answer in answers]
+        turn = [{"role": "assistant", "content": said}, {"role": "user", "content": results}]
+        return {**body, "messages": [*listed(body.get("messages")), *turn]}
+
+
+class Anthropic(_Blocks):
+    """Anthropic's messages."""
+
+    of_tools = (
+        *("tools", "tool_choice", "output_config", "output_format", "mcp_servers", "container", "context_management"),
+        *("stop_sequences", "cache_control"),
+    )
+    cache_point = "cache_control"
+    first_events = ("message_start",)
+    begins = "content_block_start"
+    place = "index"
 
     def takes(self, body: Mapping[str, Any], name: str) -> bool:
         """Return True unless the tool is there or calls are switched off."""
@@ -66,26 +114,16 @@ class Anthropic(Format):
         """Switch tool calls off."""
         return {**body, "tool_choice": {"type": "none"}}
 
-    def calls(self, response: Mapping[str, Any]) -> list[Call]:
-        """Return the calls; those of the provider's own tools have another type."""
-        return [
-            Call(text(block.get("id")), text(block.get("name")) or "", block.get("input"))
-            for block in map(fields, listed(response.get("content")))
-            if block.get("type") == "tool_use"
-        ]
-
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
-        """Add the model's message and a message with the results; a thread has all but the results.
+        """Add the messages; a thread has all but the results.
 
         A response of a thread can be continued only once, so that the next request continues this one.
         """
-        response_id = text(response.get("id"))
-        said = [without_nulls(block) for block in map(fields, listed(response.get("content"))) if not _is_blank(block)]
-        answer = {"role": "user", "content": [result_block(answer.call.id, answer.text) for answer in answers]}
-        if _thread(body) in ("create", "continue") and response_id is not None:
-            thread = {"type": "continue", "previous_message_id": response_id}
-            return {**without(body, *_OF_THREADS), "thread": thread, "messages": [answer]}
-        return {**body, "messages": [*listed(body.get("messages")), {"role": "assistant", "content": said}, answer]}
+        made, response_id = super().answered(body, response, answers), text(response.get("id"))
+        if _thread(body) not in ("create", "continue") or response_id is None:
+            return made
+        thread = {"type": "continue", "previous_message_id": response_id}
+        return {**without(made, *_OF_THREADS), "thread": thread, "messages": made["messages"][-1:]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; reasoning is neutral, because it belongs to the call that follows it."""
@@ -110,26 +148,6 @@ class Anthropic(Format):
         return {"id": response_id, "role": "assistant", "content": list(blocks.values())}
 
 
-def call_block(call_id: str, name: str, arguments: Any) -> Body:
-    """Return the block of a call."""
-    return {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
-
-
-def converse_call(call_id: str, name: str, arguments: Any) -> Body:
-    """Return Bedrock's block of a call."""
-    return {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}}
-
-
-def result_block(call_id: str | None, content: Any, **more: Any) -> Body:
-    """Return the block of a result."""
-    return {"type": "tool_result", RESULT_ID: call_id, "content": content, **more}
-
-
-def _is_blank(block: Mapping[str, Any]) -> bool:
-    """Return True for a text block without text, which models write before a call and no request may have."""
-    return type(block.get("text")) is str and not block["text"].strip()
-
-
 def _thread(body: Mapping[str, Any]) -> object:
     return fields(body.get("thread")).get("type")
 
@@ -142,9 +160,14 @@ def _add_delta(block: Body, inputs: dict[Any, str], index: object, delta: Mappin
     elif kind == "citations_delta":
         block["citations"] = [*listed(block.get("citations")), delta.get("citation")]
     else:
-        for key in ("text", "thinking", "signature"):
-            if type(delta.get(key)) is str:
-                block[key] = (text(block.get(key)) or "") + delta[key]
+        _grow(block, delta, "text", "thinking", "signature")
+
+
+def _grow(block: Body, delta: Mapping[str, Any], *names: str) -> None:
+    """Add the texts of a delta to those of a block."""
+    for name in names:
+        if type(delta.get(name)) is str:
+            block[name] = (text(block.get(name)) or "") + delta[name]
 
 
 def _parsed(given: str) -> Any:
@@ -177,26 +200,22 @@ def answered(content: Any) -> Iterator[AnsweredCall]:
             yield AnsweredCall(path, text(inner.get("toolUseId")), None, inner.get("content"), failed)
 
 
-class Bedrock(Format):
+class Bedrock(_Blocks):
     """Bedrock's Converse; an item of a stream is an event's name with its payload."""
 
-    messages: ClassVar[str] = "messages"
     of_tools = ("toolConfig", "promptVariables", "outputConfig", "additionalModelResponseFieldPaths")
-    named_below: ClassVar[tuple[str, ...]] = ("toolSpec",)
-    cache_point: ClassVar[str] = "cachePoint"
+    named_below = ("toolSpec",)
+    cache_point = "cachePoint"
+    _call = staticmethod(converse_call)
+    _result = staticmethod(_converse_answer)
+
+    @staticmethod
+    def _blocks(response: Mapping[str, Any]) -> Sequence[Any]:
+        return listed(fields(fields(response.get("output")).get("message")).get("content"))
 
     def system(self, instructions: str) -> Body:
         """Return the field of the system prompt's blocks."""
         return {"system": [{"text": instructions}]}
-
-    def answer(self, response: Mapping[str, Any]) -> str:
-        """Return the texts of the blocks."""
-        return text_of(listed(self._message(response).get("content")))
-
-    def pair(self, call_id: str, name: str, result: str) -> list[Any]:
-        """Return a message with the call and one with the result."""
-        asked = {"role": "assistant", "content": [converse_call(call_id, name, {})]}
-        return [asked, {"role": "user", "content": [_result(call_id, result)]}]
 
     def statement(self, words: str, role: str = "assistant") -> Any:
         """Return a message with a block."""
@@ -222,23 +241,6 @@ class Bedrock(Format):
     def closed(self, body: Mapping[str, Any]) -> Body:
         """Return the request itself: Converse cannot switch tool calls off."""
         return dict(body)
-
-    def calls(self, response: Mapping[str, Any]) -> list[Call]:
-        """Return the calls; those of the provider's own tools have a type."""
-        found = []
-        for block in map(fields, listed(self._message(response).get("content"))):
-            call = fields(block.get("toolUse"))
-            if call and "type" not in call:
-                found.append(Call(text(call.get("toolUseId")), text(call.get("name")) or "", call.get("input")))
-        return found
-
-    def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
-        """Add the model's message and a message with the results."""
-        results = [_result(answer.call.id, answer.text) for answer in answers]
-        message = self._message(response)
-        said = [block for block in map(fields, listed(message.get("content"))) if block and not _is_blank(block)]
-        turn = [{**message, "content": said}, {"role": "user", "content": results}]
-        return {**body, "messages": [*listed(body.get("messages")), *turn]}
 
     def kind(self, item: Mapping[str, Any]) -> str:
         """Return the kind of an event; reasoning is neutral, because it belongs to the call that follows it."""
@@ -286,19 +288,10 @@ class Bedrock(Format):
         )
         return max((place + 1 for place in places if type(place) is int), default=0)
 
-    @staticmethod
-    def _message(response: Mapping[str, Any]) -> Mapping[str, Any]:
-        return fields(fields(response.get("output")).get("message"))
-
-
-def _result(call_id: str | None, result: str) -> Body:
-    return {"toolResult": {"toolUseId": call_id, "content": [{"text": result}]}}
-
 
 def _add_converse_delta(block: Body, delta: Mapping[str, Any]) -> None:
     """Add a delta of a text or of reasoning to its block."""
-    if type(delta.get("text")) is str:
-        block["text"] = block.get("text", "") + delta["text"]
+    _grow(block, delta, "text")
     reasoning = fields(delta.get("reasoningContent"))
     if reasoning:
         inner = block.setdefault("reasoningContent", {})
@@ -306,10 +299,7 @@ def _add_converse_delta(block: Body, delta: Mapping[str, Any]) -> None:
             # A request has the bytes themselves, an event their base64.
             inner["redactedContent"] = base64.b64decode(reasoning["redactedContent"])
         else:
-            said = inner.setdefault("reasoningText", {"text": ""})
-            for key in ("text", "signature"):
-                if type(reasoning.get(key)) is str:
-                    said[key] = said.get(key, "") + reasoning[key]
+            _grow(inner.setdefault("reasoningText", {"text": ""}), reasoning, "text", "signature")
 
 
 _ROLES: Final = {"user": USER, "assistant": ASSISTANT, "system": SYSTEM}
@@ -343,8 +333,7 @@ def parts(each: Any) -> Iterator[RequestPart]:
             # The provider ran this tool, so no call of it was measured here.
             yield RequestPart(TOOL_RESULTS, block.get("content"))
         elif kind.endswith("tool_use"):
-            call_id, name = plain_text(block.get("id")), plain_text(block.get("name"))
-            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), call_id, name)
+            yield RequestPart(TOOL_CALL_ARGUMENTS, block.get("input"), block.get("id"), block.get("name"))
         elif kind == COMPACTION:
             yield RequestPart(ASSISTANT, block.get("content"), name=COMPACTION)
         else:
@@ -354,7 +343,7 @@ def parts(each: Any) -> Iterator[RequestPart]:
 
 
 def _result_part(block: Mapping[str, Any]) -> RequestPart:
-    content, call_id = block.get("content"), plain_text(block.get(RESULT_ID))
+    content, call_id = block.get("content"), block.get(RESULT_ID)
     if content is None:
         content = ""
     elif issubclass(type(content), list | tuple):
@@ -383,8 +372,7 @@ def converse_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
                 yield _converse_result(fields(block["toolResult"]))
             elif is_dict(block.get("toolUse")):
                 asked = fields(block["toolUse"])
-                call_id, name = plain_text(asked.get("toolUseId")), plain_text(asked.get("name"))
-                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("input"), call_id, name)
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("input"), asked.get("toolUseId"), asked.get("name"))
             else:
                 said.append(block)
         if said:
@@ -392,12 +380,12 @@ def converse_parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
 
 
 def _converse_result(block: Mapping[str, Any]) -> RequestPart:
-    call_id, blocks = plain_text(block.get("toolUseId")), dictionaries(block.get("content"))
+    blocks = dictionaries(block.get("content"))
     only = next(iter(blocks[0].items())) if len(blocks) == 1 and len(blocks[0]) == 1 else ("", None)
     value = only[1] if only[0] in ("text", "json") else blocks
     # A tool that the provider runs has a type; no call of it was measured here.
-    failed = plain_text(block.get("status")) == "error"
-    return RequestPart(TOOL_RESULTS, value, call_id if "type" not in block else None, failed=failed)
+    call_id = block.get("toolUseId") if "type" not in block else None
+    return RequestPart(TOOL_RESULTS, value, call_id, failed=plain_text(block.get("status")) == "error")
 
 
 def is_cached(body: Mapping[str, Any]) -> bool:

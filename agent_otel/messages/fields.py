@@ -98,23 +98,16 @@ def names_of(tools: object, *path: str) -> set[str | None]:
 
 def changed(value: Any, changes: Mapping[Path, Any]) -> Any:
     """Return a copy with new values at these paths; everything outside the paths is shared with the original."""
-    tree: dict[Any, Any] = {}
     for path, new in changes.items():
-        *around, last = path
-        branch = tree
-        for step in around:
-            branch = branch.setdefault(step, _Branch())
-        branch[last] = new
-    return _copied(value, tree)
+        value = _changed_at(value, path, new)
+    return value
 
 
-class _Branch(dict[Any, Any]):
-    """A node of the tree of changes, distinct from a new value that is a dictionary."""
-
-
-def _copied(value: Any, tree: Mapping[Any, Any]) -> Any:
-    news = {step: _copied(_inner(value, step), new) if type(new) is _Branch else new for step, new in tree.items()}
-    return _updated(value, news)
+def _changed_at(value: Any, path: Path, new: Any) -> Any:
+    if not path:
+        return new
+    step, *rest = path
+    return _updated(value, step, _changed_at(_inner(value, step), tuple(rest), new))
 
 
 def _inner(value: Any, step: Any) -> Any:
@@ -124,21 +117,17 @@ def _inner(value: Any, step: Any) -> Any:
     return value[step] if cls is list or cls is tuple else fields(value).get(step)
 
 
-def _updated(value: Any, news: dict[Any, Any]) -> Any:
+def _updated(value: Any, step: Any, new: Any) -> Any:
     cls = type(value)
     if cls is dict:
-        return {**value, **news}
+        return {**value, step: new}
     if cls is list or cls is tuple:
-        items = list(value)
-        for place, new in news.items():
-            items[place] = new
-        return items if cls is list else tuple(items)
-    if issubclass(cls, dict):
-        made = copy.copy(value)
-        dict.update(made, news)
-        return made
+        return cls([*value[:step], new, *value[step + 1 :]])
     if hasattr(cls, "model_copy"):  # pydantic
-        return value.model_copy(update=news)
+        return value.model_copy(update={step: new})
     made = copy.copy(value)
-    made.__dict__.update(news)  # bypasses __setattr__, so frozen classes work, too
+    if issubclass(cls, dict):
+        dict.__setitem__(made, step, new)
+    else:
+        made.__dict__[step] = new  # bypasses __setattr__, so frozen classes work, too
     return made

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.object_kinds import dictionaries, is_dict, plain_text
 from agent_otel.core.types import RequestPart
@@ -37,8 +37,8 @@ _OF_ANSWERS: Final = (
 class Gemini(Format):
     """The body of a request as JSON has it."""
 
-    messages: ClassVar[str] = "contents"
-    of_tools: ClassVar[tuple[str, ...]] = ("tools", "toolConfig")
+    messages = "contents"
+    of_tools = ("tools", "toolConfig")
 
     def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
         """Leave the form of the answer out of the configuration, too."""
@@ -187,8 +187,7 @@ def parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
                 yield result_part(fields(answer))
             elif is_dict(call):
                 asked = fields(call)
-                call_id, name = plain_text(asked.get("id")), plain_text(asked.get("name"))
-                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("args"), call_id, name)
+                yield RequestPart(TOOL_CALL_ARGUMENTS, asked.get("args"), asked.get("id"), asked.get("name"))
             else:
                 said.append(part)
         if said:
@@ -197,8 +196,8 @@ def parts(body: Mapping[str, Any]) -> Iterator[RequestPart]:
 
 def result_part(answer: Mapping[str, Any]) -> RequestPart:
     """Return the part of a result, without the one-key object that Gemini requires around it."""
-    response, call_id, name = answer.get("response"), plain_text(answer.get("id")), plain_text(answer.get("name"))
-    value = response
+    value = response = answer.get("response")
+    name = answer.get("name")
     if is_dict(response):
         known = fields(response)
         if known.keys() == {"error"}:
@@ -206,4 +205,4 @@ def result_part(answer: Mapping[str, Any]) -> RequestPart:
         elif known.keys() in _ENVELOPES:
             value = next(iter(known.values()))
     media = dictionaries(answer.get("parts"))
-    return RequestPart(TOOL_RESULTS, [value, *media] if media else value, call_id, name, wrapped=response)
+    return RequestPart(TOOL_RESULTS, [value, *media] if media else value, answer.get("id"), name, wrapped=response)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.object_kinds import attributes, given, is_dict, is_text, plain_text
 from agent_otel._internal.object_kinds import listed as elements
@@ -28,12 +28,12 @@ _ARGUMENTS: Final = (("function", "arguments"), ("custom", "input"))
 class Chat(Format):
     """Chat completions."""
 
-    messages: ClassVar[str] = "messages"
-    of_tools: ClassVar[tuple[str, ...]] = (
+    messages = "messages"
+    of_tools = (
         *("tools", "tool_choice", "parallel_tool_calls", "functions", "function_call", "response_format", "n", "stop"),
         *("logprobs", "top_logprobs", "modalities", "audio", "prediction", "web_search_options", "format"),
     )
-    named_below: ClassVar[tuple[str, ...]] = ("function",)
+    named_below = ("function",)
 
     def asking(self, body: Mapping[str, Any], instructions: str, prompt: str) -> Body:
         """Put the instructions into the first message."""
@@ -280,14 +280,14 @@ def _is_bare(item: Mapping[str, Any]) -> bool:
 class Responses(Format):
     """The Responses API."""
 
-    messages: ClassVar[str] = "input"
-    of_tools: ClassVar[tuple[str, ...]] = (
+    messages = "input"
+    of_tools = (
         *("tools", "tool_choice", "parallel_tool_calls", "max_tool_calls", "text", "include", "prompt", "stop"),
         *("context_management", "truncation", "top_logprobs"),
     )
-    first_events: ClassVar[tuple[str, ...]] = ("response.created", "response.in_progress", "response.queued")
-    begins: ClassVar[str] = "response.output_item.added"
-    place: ClassVar[str] = "output_index"
+    first_events = ("response.created", "response.in_progress", "response.queued")
+    begins = "response.output_item.added"
+    place = "output_index"
 
     def system(self, instructions: str) -> Body:
         """Return the field of the instructions."""
@@ -421,8 +421,8 @@ def chat_parts(each: Any) -> Iterator[RequestPart]:
     role = role if type(role) is str else plain_text(role) or ""
     content = content if type(content) is str else _content(content)
     if content is not None:
-        call_id, name = message.get("tool_call_id"), message.get("name")  # `plain_part` makes them plain texts
-        yield RequestPart(_ROLES.get(role, USER), content, call_id, name)
+        # The core makes plain texts of ids and names.
+        yield RequestPart(_ROLES.get(role, USER), content, message.get("tool_call_id"), message.get("name"))
     if "tool_calls" not in message and "function_call" not in message:
         return
     calls = list(map(fields, elements(message.get("tool_calls"))))
@@ -434,8 +434,7 @@ def chat_parts(each: Any) -> Iterator[RequestPart]:
             arguments = asked.get("arguments")
             if type(arguments) is not str or not arguments:
                 arguments = given(arguments, asked.get("input"))
-            call_id, name = call.get("id"), asked.get("name")
-            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call_id, name)
+            yield RequestPart(TOOL_CALL_ARGUMENTS, arguments, call.get("id"), asked.get("name"))
 
 
 def _content(value: Any) -> Any:
@@ -475,7 +474,7 @@ def item_parts(each: Any) -> Iterator[RequestPart]:
     elif kind.endswith("_call"):
         asked = next((value for name in _ASKED if (value := item.get(name)) is not None), "")
         name = plain_text(item.get("name")) or kind.removesuffix("_call")
-        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, plain_text(item.get("call_id")), name, item_id)
+        yield RequestPart(TOOL_CALL_ARGUMENTS, asked, item.get("call_id"), name, item_id)
         # The provider ran this tool, so no call of it was measured here.
         for name in ("output", "results", "result"):
             if item.get(name) is not None:
@@ -502,7 +501,7 @@ def hosted(response: Any) -> Iterator[tuple[RequestPart, RequestPart]]:
     for item in map(fields, [known.get("item")] if is_event else elements(known.get("output"))):
         output, error = item.get("output"), item.get("error")
         if plain_text(item.get("type")) == "mcp_call" and (output is not None or error is not None):
-            call_id, name = plain_text(item.get("id")), plain_text(item.get("name"))
+            call_id, name = item.get("id"), item.get("name")
             yield (
                 RequestPart(TOOL_CALL_ARGUMENTS, given(item.get("arguments")), call_id, name),
                 RequestPart(TOOL_RESULTS, given(output, error), call_id, name, failed=error is not None),
