@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.metrics import ToolSeries
-    from agent_otel.telemetry.metrics_server import ClientMetric
-    from agent_otel.telemetry.sinks.base import Cells
+    from agent_otel.telemetry.sinks.base import Series
 
 
 class ClientSink(PrometheusSink):
     """The sink on the client's own metrics, as in multiprocess mode, but without its files."""
 
-    def _make(self, metric: Metric) -> ClientMetric | Cells:
+    def declare(self, metric: Metric) -> Callable[[tuple[str, ...]], Series]:
+        """Return a metric of the client."""
         return metrics_server.client_metric(metric, self._registry)
 
 

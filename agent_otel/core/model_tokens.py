@@ -270,7 +270,7 @@ def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any
 
     The parts sum up to the total. ``shown`` gets attributes for the request's span.
     """
-    shares, series, total = sent.shares, out.metrics.model(sent.model), usage.input
+    shares, metrics, total = sent.shares, out.metrics, usage.input
     keys, text_tokens = list(shares.bytes), max(total - usage.media, 0)
     tokens = portions(text_tokens, list(shares.bytes.values()))
     if sent.tools is not None:
@@ -284,17 +284,18 @@ def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any
         tokens.append(rest)
     # The tokens that each remedy would keep out of the request or does, at the request's own bytes of a token.
     remedied = [
-        (out.metrics.remedy(strategy, is_on=is_on), round(less * text_tokens / max(sent.bytes, 1)))
+        (strategy, is_on, round(less * text_tokens / max(sent.bytes, 1)))
         for is_on, bytes_by_remedy in ((False, shares.savable.by_remedy(settings.current())), (True, sent.removed))
         for strategy, less in bytes_by_remedy.items()
         if less
     ]
     with recording.held:
         if usage.cached:
-            out.metrics.series(semconv.CACHED_TOKENS).add(usage.cached)
-        series.tokens.add(keys, tokens)
-        for remedy, count in remedied:
-            remedy.tokens.add(count)
+            metrics.series(semconv.CACHED_TOKENS).add(usage.cached)
+        metrics.divide(semconv.CONTEXT_TOKENS_OF, sent.model, keys, tokens)
+        for strategy, is_on, count in remedied:
+            metric = semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS
+            metrics.series(metric, strategy).add(count)
 
     def pay(rates: Rates, of_input: float) -> None:
         mean = of_input / total
@@ -303,9 +304,10 @@ def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any
         else:
             costs = [mean * count for count in tokens]
         with recording.held:
-            series.costs.add(keys, costs)
-            for remedy, count in remedied:
-                remedy.pay(count * mean)
+            metrics.divide(semconv.CONTEXT_COST, sent.model, keys, costs)
+            for strategy, is_on, count in remedied:
+                metric = semconv.CONTEXT_SAVED_COST if is_on else semconv.CONTEXT_SAVABLE_COST
+                metrics.series(metric, strategy).add(count * mean)
 
     return pay
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
 import threading
@@ -14,7 +15,7 @@ from agent_otel._internal import errors, fork
 from agent_otel.measure.preview import clean
 from agent_otel.semconv.types import COUNTER, MOMENT_SECONDS
 from agent_otel.telemetry.sinks import recording
-from agent_otel.telemetry.sinks.base import Fan, Group, grouped
+from agent_otel.telemetry.sinks.base import Fan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -69,13 +70,9 @@ class Metrics:
         self._defined: dict[str, set[str]] = {}
         #: Series by tool.
         self.tools: dict[str, ToolSeries] = {}
-        self._models: dict[str | None, ModelSeries] = {}
-        #: All models above the limit share one: each would keep its sums until a scrape.
-        self._other_models: ModelSeries | None = None
-        self._payloads: dict[tuple[str, str | None, str], PayloadSeries] = {}
+        self._models: dict[str, ModelSeries] = {}
+        self._payloads: dict[tuple[str, ...], PayloadSeries] = {}
         self.caps: dict[tuple[str, str], set[int]] = base.caps if base else {}
-        #: By strategy, of remedies that are off and on.
-        self._remedies: tuple[dict[str, RemedySeries], dict[str, RemedySeries]] = {}, {}
 
     def series(self, metric: Metric, *names: str | None) -> Series:
         """Return the series of a metric with the values of its labels; None is absent."""
@@ -102,6 +99,16 @@ class Metrics:
         with recording.held:
             for name, amount in amounts.items():
                 (bound.get((name,)) or self.series(metric, name)).add(amount)
+
+    def divide(
+        self, metric: Metric, model: str | None, keys: Sequence[tuple[str, str]], amounts: Sequence[float]
+    ) -> None:
+        """Add the amounts of a request by part and tool; the caller holds the ``recording`` lock."""
+        bound = self._series[metric.name]
+        for (part, tool), amount in zip(keys, amounts, strict=True):
+            if amount:
+                names = tool, model, part
+                (bound.get(names) or self.series(metric, *names)).add(amount)
 
     def bound(self, values: Mapping[str, str], *metrics: Metric) -> list[Series]:
         """Return the series of several metrics with these values of their labels. Counters begin at 0."""
@@ -136,7 +143,7 @@ class Metrics:
         The tool that reads on in stored results is none of the program: its series records nothing.
         """
         if name == semconv.GET_TOOL_RESULT:
-            return OWN_TOOL
+            return _own_tool()
         with recording.held:
             tool = self.limit(semconv.GEN_AI_TOOL_NAME, name)
             if tool not in self.tools and len(self.all_tools) >= MOST_TOOLS:
@@ -148,35 +155,19 @@ class Metrics:
 
     def model(self, model: str | None) -> ModelSeries:
         """Return the series of a model, by its name in requests."""
-        found = self._models.get(model)
-        if found is None:
-            name = self.limit(semconv.REQUEST_MODEL, model)
-            if name == semconv.OTHER:
-                found = self._other_models = self._other_models or ModelSeries(self, name)
-            else:
-                found = self._models[model] = ModelSeries(self, name)
-        return found
+        name = self.limit(semconv.REQUEST_MODEL, model)
+        if name not in self._models:
+            self._models[name] = ModelSeries(self, name)
+        return self._models[name]
 
     def payload(self, runtime: str, activity: str | None, direction: str) -> PayloadSeries:
         """Return the series of a boundary, by the names that adapters report."""
-        key = (runtime, activity, direction)
-        found = self._payloads.get(key)
-        if found is None:
-            labels = semconv.PAYLOAD_SIZE.own_labels
-            values = dict(zip(labels, map(self.limit, labels, key), strict=True))
-            caps = self.caps.setdefault((values[semconv.RUNTIME], direction), set())
-            found = PayloadSeries(self, caps, values)
-            if semconv.OTHER not in values.values():
-                self._payloads[key] = found
-        return found
-
-    def remedy(self, strategy: str, *, is_on: bool) -> RemedySeries:
-        """Return the series of a remedy: the tokens that it removes, or would remove if it were on."""
-        remedies = self._remedies[is_on]
-        found = remedies.get(strategy)
-        if found is None:
-            found = remedies[strategy] = RemedySeries(self, strategy, is_on=is_on)
-        return found
+        labels = semconv.PAYLOAD_SIZE.own_labels
+        key = tuple(map(self.limit, labels, (runtime, activity, direction)))
+        if key not in self._payloads:
+            caps = self.caps.setdefault((key[0], direction), set())
+            self._payloads[key] = PayloadSeries(self, caps, dict(zip(labels, key, strict=True)))
+        return self._payloads[key]
 
     def truncations(self, tool: str, layer: str, reason: str) -> Series:
         """Return the counter of truncations by a layer for a reason; some reasons have separate counters."""
@@ -387,26 +378,12 @@ class ToolSeries:
         return self._metrics.series(semconv.TOOL_DURATION, self.tool, error_type)
 
 
-class _Unrecorded:
-    """The series of a tool, or one of them, that records nothing."""
-
-    tool = ""
-    duration = None
-    large_bytes = bound = until = sys.maxsize  # no result is large, the largest or grown
-
-    def record(self, *_: object) -> None:
-        """Do nothing."""
-
-    add = seen = failed_duration = grown_from = record
-
-    def __getitem__(self, _: str) -> _Unrecorded:
-        return self
-
-
-_nothing: Any = _Unrecorded()
-for _name in ("size", "args_size", "large", "repeats", "shape_changes", "invalid_arguments", "over_budget"):
-    setattr(_Unrecorded, _name, _nothing)
-OWN_TOOL: Final[ToolSeries] = _nothing
+@functools.cache
+def _own_tool() -> ToolSeries:
+    """Return the series of a tool that record nothing."""
+    series = ToolSeries(Metrics([], sys.maxsize), "", timed=False)
+    series.bound = series.until = sys.maxsize  # no result is the largest or has grown
+    return series
 
 
 # The log record ``tool.large_result``: one per tool and hour, in the words of the span, for who greps logs.
@@ -539,8 +516,6 @@ class ModelSeries:
         self._is_timed = not is_emitted(semconv.MODEL_DURATION)
         labels = {semconv.REQUEST_MODEL: model}
         self.utilization, self.near = metrics.bound(labels, semconv.CONTEXT_UTILIZATION, semconv.CONTEXT_NEAR)
-        self.tokens = PartSeries(metrics, semconv.CONTEXT_TOKENS_OF, model)
-        self.costs = PartSeries(metrics, semconv.CONTEXT_COST, model)
 
     def took(self, provider: str, error_type: str | None, seconds: float, exemplar: Exemplar | None) -> None:
         """Record the duration of a request, unless another instrumentation does."""
@@ -554,42 +529,6 @@ class ModelSeries:
             self.utilization.add(utilization)
             if utilization >= near_ratio:
                 self.near.add(1)
-
-
-class PartSeries:
-    """The series of one metric and model by part and tool. The series of the last request stay bound."""
-
-    def __init__(self, metrics: Metrics, metric: Metric, model: str) -> None:
-        self._metrics = metrics
-        self._metric = metric
-        self._model = model
-        self._last: tuple[list[tuple[str, str]], Group] = [], Group(())
-
-    def add(self, keys: list[tuple[str, str]], amounts: Sequence[float]) -> None:
-        """Add the amounts of a request, by part and tool; the caller holds the ``recording`` lock."""
-        before, group = self._last
-        if keys != before:  # the next requests of a conversation have the same ones
-            group.settle()
-            series, metric, model = self._metrics.series, self._metric, self._model
-            group = grouped([series(metric, tool, model, part) for part, tool in keys])
-            self._last = keys, group
-        group.add(amounts)
-
-
-class RemedySeries:
-    """The series of a remedy that is on, or that is off: tokens of requests, and their price."""
-
-    def __init__(self, metrics: Metrics, strategy: str, *, is_on: bool) -> None:
-        self._metrics = metrics
-        self._strategy = strategy
-        self._price = semconv.CONTEXT_SAVED_COST if is_on else semconv.CONTEXT_SAVABLE_COST
-        self.tokens = metrics.series(
-            semconv.CONTEXT_SAVED_TOKENS if is_on else semconv.CONTEXT_SAVABLE_TOKENS, strategy
-        )
-
-    def pay(self, cost: float) -> None:
-        """Count US dollars of these tokens; the caller holds the lock. Models without a price have no series."""
-        self._metrics.series(self._price, self._strategy).add(cost)
 
 
 # The executions of this process that cost most, for its status file: a metric has no ids.

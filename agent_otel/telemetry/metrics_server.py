@@ -262,7 +262,7 @@ class _Exposed(Collector):
         """Yield the metric with its samples."""
         family = self._family()
         ends_with_run = self._cells.metric.labels[-1:] == (semconv.WORKFLOW_NAME,)
-        for every, cell in self._cells.settled():
+        for every, cell in self._cells.current():
             # A series that no named run moves is exposed without the labels of the run.
             values = every[:-2] if ends_with_run and not any(every[-2:]) else every
             if isinstance(cell, HistogramCell):
@@ -300,27 +300,17 @@ class _ClientSeries(Series):
             self._record(value)
 
 
-class ClientMetric:
-    """A metric of the client itself, for multiprocess mode."""
-
-    def __init__(self, kind: str, child_of: Callable[[tuple[str, ...]], Any]) -> None:
-        self._kind = kind
-        self._child_of = child_of
-
-    def series(self, values: tuple[str, ...]) -> Series:
-        """Return the series with these label values."""
-        return _ClientSeries(self._child_of(values), self._kind)
-
-
-def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry | None) -> ClientMetric | Cells:
-    """Return a metric of the client itself, or cells that nothing reads where its name is taken."""
+def client_metric(
+    metric: Metric, registry: prometheus_client.CollectorRegistry | None
+) -> Callable[[tuple[str, ...]], Series]:
+    """Return the series of a metric of the client itself, or cells that nothing reads where its name is taken."""
     name, labels, meaning = metric.prometheus_name, metric.prometheus_labels, metric.meaning
     if metric.name == semconv.PROCESS_START.name:
         # A scrape gets the smallest start time, also of ended processes. The process that made it has the file: the
         # client begins all gauges of a forked child at 0 in the child's files.
         file = f"{os.getpid()}-start"
         value: Any = client_values.MultiProcessValue(lambda: file)  # type: ignore[no-untyped-call]
-        return ClientMetric(GAUGE, lambda values: value(GAUGE, name, name, labels, values, meaning, "min"))
+        return lambda values: _ClientSeries(value(GAUGE, name, name, labels, values, meaning, "min"), GAUGE)
     made: Any = prometheus_client.Counter
     if metric.kind == HISTOGRAM:
         made = partial(prometheus_client.Histogram, buckets=metric.buckets)
@@ -331,8 +321,8 @@ def client_metric(metric: Metric, registry: prometheus_client.CollectorRegistry 
         made = made(name, meaning, labels, registry=registry or prometheus_client.REGISTRY)
     except errors.ours(ValueError):
         _say_taken(metric)
-        return Cells(metric)
-    return ClientMetric(metric.kind, lambda values: made.labels(*values) if values else made)
+        return Cells(metric).series
+    return lambda values: _ClientSeries(made.labels(*values) if values else made, metric.kind)
 
 
 def expose(cells: Cells, registry: prometheus_client.CollectorRegistry | None) -> None:

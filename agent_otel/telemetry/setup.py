@@ -270,7 +270,7 @@ def _resolve(chosen: Settings) -> tuple[Telemetry, str, str]:
             return {**names, "warnings": errors.warnings(), "costliest": costliest.rows(), "usual_bytes": usual}
 
         usual_before.update(_usual_before(chosen.status_file) or {})
-        StatusFile(chosen.status_file, described)
+        _keep_status(chosen.status_file, described)
     return made, spans, where
 
 
@@ -528,57 +528,56 @@ def _usual_before(path: str) -> dict[str, int]:
     return {tool: size for tool, size in status.get("usual_bytes", {}).items() if type(size) is int}
 
 
-class StatusFile:
-    """The file of this process; ``{pid}`` in its path is the process's id, so that workers do not share one."""
+def _keep_status(path: str, described: Callable[[], dict[str, Any]]) -> None:
+    """Write the file of this process now and then; ``{pid}`` in its path is the process's id."""
 
-    def __init__(self, path: str, described: Callable[[], dict[str, Any]]) -> None:
-        self._path = path
-        self._described = described
-        self._start()
-        fork.after_fork(errors.guarded("status.fork")(self._start))
-
-    def _start(self) -> None:
-        threading.Thread(target=self._serve, name="agent_otel-status", daemon=True).start()
-
-    def _serve(self) -> None:
+    def serve() -> None:
         while True:
-            self.write()
+            write_status(path, described)
             time.sleep(INTERVAL_SECONDS)
 
-    @errors.guarded("status.write")
-    def write(self) -> None:
-        """Write the file as a whole: a reader sees the status before or after, never a part."""
-        path = Path(self._path.replace("{pid}", str(os.getpid()))).absolute()
-        try:
-            with _folder(path.parent) as folder:
-                if _is_replaceable(folder, path.name):
-                    self._replace(folder, path.name)
-                else:
-                    _say(path, "is not a status: it is left alone, and nothing is written")
-        except errors.ours(NotADirectoryError):  # so says the system of a link that is not followed
-            _say(path, "cannot be written: a folder of its path is a link or no folder")
-        except errors.ours(OSError) as error:
-            _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
+    def start() -> None:
+        threading.Thread(target=serve, name="agent_otel-status", daemon=True).start()
 
-    def _replace(self, folder: int, name: str) -> None:
-        status = {
-            _MARK: __version__,
-            "pid": os.getpid(),
-            "time": time.time(),
-            "agent_otel": __version__,
-            "python": platform.python_version(),
-            "executable": sys.executable,
-            "internal_errors": dict(errors.errors),
-            **self._described(),
-        }
-        temporary = f".{name}.{secrets.token_hex(8)}"
-        try:
-            with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "w", encoding="utf-8") as file:
-                json.dump(status, file, indent=2)
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-        finally:
-            with errors.suppressed(FileNotFoundError):
-                os.unlink(temporary, dir_fd=folder)
+    start()
+    fork.after_fork(errors.guarded("status.fork")(start))
+
+
+@errors.guarded("status.write")
+def write_status(named: str, described: Callable[[], dict[str, Any]]) -> None:
+    """Write the file as a whole: a reader sees the status before or after, never a part."""
+    path = Path(named.replace("{pid}", str(os.getpid()))).absolute()
+    try:
+        with _folder(path.parent) as folder:
+            if _is_replaceable(folder, path.name):
+                _replace(folder, path.name, described())
+            else:
+                _say(path, "is not a status: it is left alone, and nothing is written")
+    except errors.ours(NotADirectoryError):  # so says the system of a link that is not followed
+        _say(path, "cannot be written: a folder of its path is a link or no folder")
+    except errors.ours(OSError) as error:
+        _say(path, f"cannot be written: {os.strerror(error.errno or 0)}")
+
+
+def _replace(folder: int, name: str, described: dict[str, Any]) -> None:
+    status = {
+        _MARK: __version__,
+        "pid": os.getpid(),
+        "time": time.time(),
+        "agent_otel": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "internal_errors": dict(errors.errors),
+        **described,
+    }
+    temporary = f".{name}.{secrets.token_hex(8)}"
+    try:
+        with os.fdopen(os.open(temporary, _NEW, 0o600, dir_fd=folder), "w", encoding="utf-8") as file:
+            json.dump(status, file, indent=2)
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        with errors.suppressed(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
 
 
 @contextlib.contextmanager

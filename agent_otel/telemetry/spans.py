@@ -40,8 +40,7 @@ SDK: Final = "opentelemetry.sdk.trace"
 PLAIN: Final = frozenset({str, int, float, bool})
 #: Classes that a tracer without metrics of its own has in their place.
 _NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
-#: Samplers that decide without attributes, and processors that do nothing when a span starts.
-_SAMPLERS: Final = frozenset({"StaticSampler", "TraceIdRatioBased"})
+#: Processors that do nothing when a span starts.
 _PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
 DESCRIPTION_CHARACTERS = 8 * 1024
 _CANCELLED: Final = frozenset({"Cancelled", "CancelledError"})  # of asyncio, concurrent.futures, anyio and trio
@@ -267,17 +266,6 @@ def _records(sampler: Any) -> bool | None:
     return None
 
 
-def is_blind(sampler: Any) -> bool:
-    """Return true for a sampler of the SDK that decides by the trace alone."""
-    kind = type(sampler)
-    if kind.__module__ != f"{SDK}.sampling":
-        return False
-    names = {base.__name__ for base in kind.__mro__}
-    if "ParentBased" in names:
-        return all(is_blind(inner) for inner in vars(sampler).values())
-    return not _SAMPLERS.isdisjoint(names)
-
-
 def is_idle(processor: Any) -> bool:
     """Return true for a processor of the SDK that does nothing when a span starts."""
     kind, starts = type(processor), getattr(processor, "on_start", None)
@@ -290,10 +278,9 @@ class _Way(NamedTuple):
 
     tracer: Any = None
     processors: object = None
-    reads_at_start: bool = True
     #: The maker of its light spans; None before its first span, and where it makes none.
     light: LightTracer | None = None
-    is_tried: bool = False
+    is_tried: bool = True
 
 
 class _Last:
@@ -303,50 +290,37 @@ class _Last:
 
 
 def start_span(tracer: Any, title: str, attributes: dict[str, Any], start_ns: int | None, within: Span) -> Span:
-    """Start a span below the span ``within``; the attributes are the span's from here on.
-
-    A sampler or a processor that reads attributes at the start gets them.
-    """
+    """Start a span below the span ``within``; the attributes are the span's from here on."""
     if type(tracer) is trace.ProxyTracer:  # of a program that sets its provider late
         tracer = getattr(tracer, "_real_tracer", None) or tracer
     way = _Last.way
     if tracer is not way.tracer or way.processors is not tracer.span_processor._span_processors:
         way = _way_of(tracer)
-    if way.reads_at_start:
-        return tracer.start_span(  # type: ignore[no-any-return]
-            title, _around(within), SpanKind.INTERNAL, attributes, (), start_ns
-        )
     if way.light is not None and (light := way.light.start(title, attributes, start_ns, within)) is not None:
         return light  # type: ignore[no-any-return]
-    # Without the context, the SDK looks it up three times.
-    span: Span = tracer.start_span(title, _around(within), SpanKind.INTERNAL, None, (), start_ns)
+    current = context.get_current()
+    if current.get(SPAN_KEY, INVALID_SPAN) is not within:  # in the run of a hand-written loop
+        current = trace.set_span_in_context(within)
+    span: Span = tracer.start_span(title, current, SpanKind.INTERNAL, attributes, (), start_ns)
     if not way.is_tried and span.is_recording():
         _Last.way = way._replace(light=light_tracer(tracer, span), is_tried=True)
-    put(span, attributes)
     return span
 
 
-def _around(within: Span) -> Context:
-    """Return the context of a span in ``within``, which is not the current span in the run of a hand-written loop."""
-    current = context.get_current()
-    return current if current.get(SPAN_KEY, INVALID_SPAN) is within else trace.set_span_in_context(within)
-
-
 def _way_of(tracer: Any) -> _Way:
-    """Return the way of a tracer; the SDK's own samplers and processors read no attribute of a span that starts."""
+    """Return the way of a tracer; a processor that may read a span that starts gets a full one."""
     if type(tracer).__module__ != SDK:
         return _Way()
     processors = tracer.span_processor._span_processors
-    reads = not (is_blind(tracer.sampler) and all(is_idle(processor) for processor in processors))
-    _Last.way = _Way(tracer, processors, reads)
+    _Last.way = _Way(tracer, processors, is_tried=not all(map(is_idle, processors)))
     return _Last.way
 
 
 def put(span: Span, attributes: Mapping[str, Any]) -> None:
-    """Set attributes on an open span of this package."""
+    """Set attributes on an open span: of the SDK's own without its validation, which plain values need not."""
     if isinstance(span, Light) and span.put(attributes):
         return
-    kept = getattr(span, "_attributes", None)
+    kept = getattr(span, "_attributes", None) if type(span).__module__ == SDK else None
     if (
         type(kept) is BoundedAttributes
         and span.is_recording()
@@ -356,18 +330,13 @@ def put(span: Span, attributes: Mapping[str, Any]) -> None:
     ):
         with kept._lock:
             kept._dict.update(attributes)
-    else:
+    elif attributes:
         span.set_attributes(attributes)
 
 
 def put_on_any(span: Span, attributes: Mapping[str, Any]) -> None:
     """Set attributes on a recording span that another instrumentation may have opened; a full span gets none."""
-    if not isinstance(span, Light):
-        attributes = foreign_spans.fitting(span, attributes)
-    if type(span).__module__ == SDK or isinstance(span, Light):
-        put(span, attributes)
-    elif attributes:
-        span.set_attributes(attributes)
+    put(span, attributes if isinstance(span, Light) else foreign_spans.fitting(span, attributes))
 
 
 class OpenSpan:
@@ -424,8 +393,7 @@ class OpenSpan:
             return
         if error_type is not None:
             attributes = {**attributes, semconv.ERROR_TYPE: clean(error_type)}
-        if not (isinstance(self.span, Light) and self.span.put(attributes)):
-            put(self.span, attributes)
+        put(self.span, attributes)
         if error_type is not None:
             self.span.set_status(StatusCode.ERROR, clean(description, DESCRIPTION_CHARACTERS) if description else None)
 

@@ -33,15 +33,15 @@ from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.semconv.types import COUNTER
 from agent_otel.settings.kinds import SIZE
 from agent_otel.telemetry import setup
-from agent_otel.telemetry.sinks.base import Series
+from agent_otel.telemetry.sinks.base import Series, Sink
 from agent_otel.telemetry.sinks.otel import OTelSink
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Sink
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 #: Parts of a request that an agent carries from turn to turn.
 _CARRIED: Final = (semconv.USER, semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
@@ -147,15 +147,16 @@ class _Kept(Series):
             self.readings.append(Reading(self.metric, self.labels, value))
 
 
-class MemorySink:
+class MemorySink(Sink):
     """A sink with all readings of one recording."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.readings: list[Reading] = []
 
-    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Return the series with these label values."""
-        return _Kept(self.readings, metric, values)
+    def declare(self, metric: Metric) -> Callable[[tuple[str, ...]], Series]:
+        """Return the function that returns the series with label values."""
+        return functools.partial(_Kept, self.readings, metric)
 
     def of(self, metric: Metric) -> list[Reading]:
         """Return the readings of a metric, in the order in which they were recorded."""

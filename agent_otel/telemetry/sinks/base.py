@@ -6,8 +6,7 @@ import functools
 import math
 import time
 from bisect import bisect_left
-from operator import add
-from typing import TYPE_CHECKING, Final, Protocol, cast
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
 from opentelemetry.context.context import Context
@@ -17,7 +16,7 @@ from agent_otel.semconv.types import COUNTER, HISTOGRAM, MOMENT_SECONDS
 from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable
 
     from opentelemetry.trace import SpanContext
 
@@ -69,11 +68,23 @@ class Series:
             self.add(value, exemplar)
 
 
-class Sink(Protocol):
+class Sink:
     """A destination of metrics."""
+
+    def __init__(self) -> None:
+        #: By metric, the function that returns the series with label values.
+        self._declared: dict[str, Callable[[tuple[str, ...]], Series]] = {}
 
     def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
         """Return the series with these label values; an empty value means that the label is absent."""
+        declared = self._declared.get(metric.name)
+        if declared is None:
+            declared = self._declared[metric.name] = self.declare(metric)
+        return declared(values)
+
+    def declare(self, metric: Metric) -> Callable[[tuple[str, ...]], Series]:
+        """Return the function that returns the series of a metric by its label values."""
+        raise NotImplementedError
 
 
 class Fan(Series):
@@ -88,31 +99,6 @@ class Fan(Series):
         """Add on each sink."""
         for series in self._series:
             series.add(value, exemplar)
-
-
-class Group:
-    """Counters that are added to together, by each model request for its parts."""
-
-    __slots__ = ("_series",)
-
-    def __init__(self, series: Sequence[Series]) -> None:
-        self._series = series
-
-    def add(self, amounts: Sequence[float]) -> None:
-        """Add an amount to each; the caller holds the ``recording`` lock."""
-        for one, amount in zip(self._series, amounts, strict=True):
-            if amount:
-                one.add(amount)
-
-    def settle(self) -> None:
-        """Add to the counters what is not in them yet."""
-
-
-def grouped(series: Sequence[Series]) -> Group:
-    """Return counters of one metric as a group."""
-    kinds = set(map(type, series))
-    group = getattr(kinds.pop(), "group", Group) if len(kinds) == 1 else Group
-    return cast("Group", group(series))
 
 
 # The cells of the Prometheus sink: all series of a metric in this process, without the client's own objects. A tool
@@ -155,46 +141,17 @@ class HistogramCell(Series):
 class CounterCell(Series):
     """The value of one counter series."""
 
-    __slots__ = ("exemplar", "unsettled", "value")
+    __slots__ = ("exemplar", "value")
 
-    def __init__(self, unsettled: dict[int, _CounterGroup]) -> None:
+    def __init__(self) -> None:
         self.value: float = 0
         self.exemplar: Kept | None = None
-        self.unsettled = unsettled
 
     def add(self, value: float, exemplar: Exemplar | None = None) -> None:
         """Add to the counter."""
         self.value += value
         if exemplar is not None:
             self.exemplar = exemplar, value
-
-    @staticmethod
-    def group(cells: Sequence[CounterCell]) -> Group:
-        """Return several counters of one metric that are added to at once."""
-        return _CounterGroup(cells)
-
-
-class _CounterGroup(Group):
-    """Cells of one metric, with the sums of what a scrape adds to them: a third of the cost of adding to each."""
-
-    __slots__ = ("_cells", "_sums", "_unsettled")
-
-    def __init__(self, cells: Sequence[CounterCell]) -> None:
-        self._cells = cells
-        self._sums: list[float] = [0] * len(cells)
-        self._unsettled = cells[0].unsettled
-
-    def add(self, amounts: Sequence[float]) -> None:
-        self._unsettled[id(self)] = self
-        # In place: a request that the garbage collector ends meanwhile is added to the same sums.
-        self._sums[:] = map(add, self._sums, amounts)
-
-    def settle(self) -> None:
-        self._unsettled.pop(id(self), None)
-        sums = self._sums
-        for at, cell in enumerate(self._cells):
-            amount, sums[at] = sums[at], 0
-            cell.add(amount)
 
 
 class GaugeCell(Series):
@@ -222,8 +179,6 @@ class Cells:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self._cells: dict[tuple[str, ...], _Cell] = {}
-        #: By id, groups of its cells that have been added to since the last scrape.
-        self._unsettled: dict[int, _CounterGroup] = {}
 
     def series(self, values: tuple[str, ...]) -> Series:
         """Return the series with these label values."""
@@ -231,16 +186,11 @@ class Cells:
         if cell is None:
             kind = self.metric.kind
             seconds = MOMENT_SECONDS if self.metric.is_momentary else math.inf
-            made = CounterCell(self._unsettled) if kind == COUNTER else GaugeCell(seconds)
+            made = CounterCell() if kind == COUNTER else GaugeCell(seconds)
             cell = HistogramCell(self.metric.buckets) if kind == HISTOGRAM else made
         return self._cells.setdefault(values, cell)
 
-    def settled(self) -> list[tuple[tuple[str, ...], _Cell]]:
-        """Return all label values with their cells, which hold all that has been recorded; no gauge that has ended."""
-        with recording.held:
-            for group in list(self._unsettled.values()):
-                group.settle()
+    def current(self) -> list[tuple[tuple[str, ...], _Cell]]:
+        """Return all label values with their cells, without gauges that have ended."""
         now = time.monotonic()
-        return [
-            (values, cell) for values, cell in self._cells.items() if type(cell) is not GaugeCell or now <= cell.until
-        ]
+        return [one for one in list(self._cells.items()) if type(one[1]) is not GaugeCell or now <= one[1].until]

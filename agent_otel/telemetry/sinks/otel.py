@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.metrics import Observation
 
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
-from agent_otel.telemetry.sinks.base import Cells, CounterCell, Series
+from agent_otel.telemetry.sinks.base import Cells, CounterCell, Series, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,42 +32,37 @@ class _Histogram(Series):
         self._record(value, self._attributes, exemplar and exemplar.context)
 
 
-class OTelSink:
-    """Instruments of ``meter``, created at first use."""
+class OTelSink(Sink):
+    """Instruments of ``meter``, created at first use. An empty label is no attribute, as in the conventions."""
 
     def __init__(self, meter: Meter) -> None:
+        super().__init__()
         self._meter = meter
-        self._histograms: dict[str, Callable[..., None]] = {}
-        self._cells: dict[str, Cells] = {}
+        self._cells: list[Cells] = []
 
-    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Return the series with these label values; an empty value omits the attribute, as in the conventions."""
+    def declare(self, metric: Metric) -> Callable[[tuple[str, ...]], Series]:
+        """Create the instrument of a metric."""
         about: dict[str, Any] = {"name": metric.name, "unit": metric.unit, "description": metric.meaning}
         if metric.kind == HISTOGRAM:
-            record = self._histograms.get(metric.name)
-            if record is None:
-                bounds = list(metric.buckets)
-                record = self._meter.create_histogram(**about, explicit_bucket_boundaries_advisory=bounds).record
-                self._histograms[metric.name] = record
-            return _Histogram(record, _attributes(metric, values))
-        cells = self._cells.get(metric.name)
-        if cells is None:
-            cells = self._cells[metric.name] = Cells(metric)
-            meter, is_counter = self._meter, metric.kind == COUNTER
-            create = meter.create_observable_counter if is_counter else meter.create_observable_gauge
-            create(callbacks=[lambda _: _observed(cells)], **about)
-        return cells.series(values)
+            bounds = list(metric.buckets)
+            record = self._meter.create_histogram(**about, explicit_bucket_boundaries_advisory=bounds).record
+            return lambda values: _Histogram(record, _attributes(metric, values))
+        cells, is_counter = Cells(metric), metric.kind == COUNTER
+        self._cells.append(cells)
+        create = self._meter.create_observable_counter if is_counter else self._meter.create_observable_gauge
+        create(callbacks=[lambda _: _observed(cells)], **about)
+        return cells.series
 
     def forget_counts(self) -> None:
         """Set the counters to 0 in a forked child, because the parent exports its own."""
-        for cells in self._cells.values():
-            for _, cell in cells.settled():
+        for cells in self._cells:
+            for _, cell in cells.current():
                 if type(cell) is CounterCell:
                     cell.value = 0
 
 
 def _observed(cells: Cells) -> list[Observation]:
-    return [Observation(cell.value, _attributes(cells.metric, values)) for values, cell in cells.settled()]  # type: ignore[union-attr]
+    return [Observation(cell.value, _attributes(cells.metric, values)) for values, cell in cells.current()]  # type: ignore[union-attr]
 
 
 def _attributes(metric: Metric, values: tuple[str, ...]) -> dict[str, str]:

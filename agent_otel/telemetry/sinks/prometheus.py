@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
-from agent_otel.telemetry.sinks.base import Cells
+from agent_otel.telemetry.sinks.base import Cells, Sink
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import ModuleType
-    from typing import TypeAlias
 
     from prometheus_client import CollectorRegistry
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
-    from agent_otel.telemetry.metrics_server import ClientMetric
     from agent_otel.telemetry.sinks.base import Series
-
-    _Metric: TypeAlias = Cells | ClientMetric
 
 _CLIENT = "prometheus_client"
 _READER = "opentelemetry.exporter.prometheus"
@@ -75,12 +72,13 @@ def sink() -> PrometheusSink:
     return _sinks[0] if _sinks else PrometheusSink()
 
 
-class PrometheusSink:
+class PrometheusSink(Sink):
     """Metrics in ``registry``, by default the client's own, created at first use."""
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        super().__init__()
         self._registry = registry
-        self._metrics: dict[str, _Metric] = {}
+        self._cells: list[Cells] = []
         #: Of each metric in the registry, the object that put it there: two threads may try at once.
         self._exposed: dict[str, object] = {}
         self._multiprocess = bool(os.environ.get(_FOLDER))
@@ -89,23 +87,18 @@ class PrometheusSink:
         if registry is not None or self._multiprocess:
             _load()
 
-    def series(self, metric: Metric, values: tuple[str, ...]) -> Series:
-        """Return the series with these label values."""
-        found = self._metrics.get(metric.name)
-        if found is None:
-            if self._multiprocess and _exposition is not None:
-                found = _exposition.client_metric(metric, self._registry)
-            else:
-                found = Cells(metric)
-            self._metrics[metric.name] = found
-            self.expose([found])
-        return found.series(values)
+    def declare(self, metric: Metric) -> Callable[[tuple[str, ...]], Series]:
+        """Create the metric: in multiprocess mode one of the client itself."""
+        if self._multiprocess and _exposition is not None:
+            return _exposition.client_metric(metric, self._registry)  # type: ignore[no-any-return]
+        cells = Cells(metric)
+        self._cells.append(cells)
+        self.expose(cells)
+        return cells.series
 
-    def expose(self, metrics: list[_Metric] | None = None) -> None:
+    def expose(self, *cells: Cells) -> None:
         """Put metrics into the registry, by default all."""
-        for metric in list(self._metrics.values()) if metrics is None else metrics:
-            if _exposition is None or not isinstance(metric, Cells):
-                continue
+        for one in cells or list(self._cells):
             here = object()
-            if self._exposed.setdefault(metric.metric.name, here) is here:
-                _exposition.expose(metric, self._registry)
+            if _exposition is not None and self._exposed.setdefault(one.metric.name, here) is here:
+                _exposition.expose(one, self._registry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from agent_otel import semconv
 from agent_otel.telemetry.metrics import Metrics
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 
@@ -12,25 +13,20 @@ SYSTEM, A, B = ("system", ""), ("tool_results", "a"), ("tool_results", "b")
 
 def test_models_above_the_limit_share_their_series_and_are_counted() -> None:
     registry = CollectorRegistry()
-    sink = PrometheusSink(registry)
-    metrics = Metrics([sink], 10_000)
-    for number in range(60):
-        metrics.model(f"m{number}").tokens.add([SYSTEM], [1])
-    held = len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled)  # type: ignore[union-attr]
-    for _ in range(100):
-        metrics.model("m59").tokens.add([SYSTEM], [1])
-    assert len(sink._metrics["agent_otel.tool.context.tokens"]._unsettled) == held  # type: ignore[union-attr]
+    metrics = Metrics([PrometheusSink(registry)], 10_000)
+    for number in [*range(60), *[59] * 100]:
+        metrics.divide(semconv.CONTEXT_TOKENS_OF, f"m{number}", [SYSTEM], [1])
     labels = {"gen_ai_tool_name": "", "gen_ai_request_model": "_other", "part": "system"}
     assert registry.get_sample_value("agent_otel_tool_context_tokens_total", labels) == 110
 
 
 def test_conversations_with_other_orders_of_parts_take_turns() -> None:
     registry = CollectorRegistry()
-    series = Metrics([PrometheusSink(registry)], 10_000).model("m")
+    metrics = Metrics([PrometheusSink(registry)], 10_000)
     for _ in range(2):
-        series.tokens.add([SYSTEM, A], [1, 2])
-        series.tokens.add([A, B, SYSTEM], [10, 20, 0])
-        series.tokens.add([A, B, SYSTEM], [100, 0, 300])
+        metrics.divide(semconv.CONTEXT_TOKENS_OF, "m", [SYSTEM, A], [1, 2])
+        metrics.divide(semconv.CONTEXT_TOKENS_OF, "m", [A, B, SYSTEM], [10, 20, 0])
+        metrics.divide(semconv.CONTEXT_TOKENS_OF, "m", [A, B, SYSTEM], [100, 0, 300])
 
     def counted(name: str, part: str, tool: str) -> float | None:
         labels = {"gen_ai_tool_name": tool, "gen_ai_request_model": "m", "part": part}

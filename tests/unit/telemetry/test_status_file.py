@@ -11,7 +11,7 @@ import pytest
 
 from agent_otel._internal import errors
 from agent_otel.doctor import findings
-from agent_otel.telemetry.setup import StatusFile
+from agent_otel.telemetry.setup import write_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 def write(path: object) -> list[str]:
     """Write the status to a path twice, without the thread that does so every ten seconds; return what is logged."""
     before = len(errors.warnings())
-    file = StatusFile.__new__(StatusFile)
-    file._path, file._described = str(path), lambda: {"integrations": {}, "spans": "", "metrics": "", "warnings": []}
-    file.write()
-    file.write()
+    for _ in range(2):
+        write_status(str(path), lambda: {"integrations": {}, "spans": "", "metrics": "", "warnings": []})
     return errors.warnings()[before:]
 
 
