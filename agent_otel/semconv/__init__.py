@@ -21,16 +21,22 @@ from agent_otel.semconv.types import (
     SIZE_BUCKETS,
     TOKEN_BUCKETS,
     UTILIZATION_BUCKETS,
-    Attributes,
-    Metrics,
+    Attribute,
+    Metric,
 )
 
 SCOPE: Final = "agent_otel"
 
 # --- attributes of spans and events ---
 
-ATTRIBUTES: Final = Attributes()
-_attribute = ATTRIBUTES.add
+ATTRIBUTES: Final = dict[str, Attribute]()
+
+
+def _attribute(name: str, *row: str) -> str:
+    """Add an attribute and return its name."""
+    ATTRIBUTES[name] = Attribute(name, *row)
+    return name
+
 
 # fmt: off
 _GENAI = "when known"
@@ -272,10 +278,28 @@ PAYLOAD_AMPLIFICATION: Final = _attribute("workflow.payload.amplification", "dou
 
 # --- metrics ---------------------------------------------------------------------------------------------------
 
-METRICS: Final = Metrics(AGENT_NAME, WORKFLOW_NAME)
-_histogram, _counter, _gauge = (partial(METRICS.add, kind) for kind in (HISTOGRAM, COUNTER, GAUGE))
-_of_process = partial(partial, is_of_run=False)
-_process_histogram, _process_counter, _process_gauge = map(_of_process, (_histogram, _counter, _gauge))
+METRICS: Final = dict[str, Metric]()
+_OF_RUN: Final = (AGENT_NAME, WORKFLOW_NAME)
+
+
+def _metric(  # noqa: PLR0913, PLR0917 - one row of the table
+    kind: str,
+    of_run: tuple[str, ...],
+    name: str,
+    unit: str,
+    labels: tuple[str, ...],
+    meaning: str,
+    buckets: tuple[float, ...] = (),
+) -> Metric:
+    """Add a metric and return it; one of a run ends with the labels ``of_run``."""
+    METRICS[name] = Metric(name, kind, unit, (*labels, *of_run), meaning, buckets, bool(of_run))
+    return METRICS[name]
+
+
+_histogram, _counter, _gauge = (partial(_metric, kind, _OF_RUN) for kind in (HISTOGRAM, COUNTER, GAUGE))
+_process_histogram, _process_counter, _process_gauge = (
+    partial(_metric, kind, ()) for kind in (HISTOGRAM, COUNTER, GAUGE)
+)
 
 LAYER: Final = "layer"
 REASON: Final = "reason"

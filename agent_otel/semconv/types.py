@@ -85,36 +85,3 @@ class Metric(NamedTuple):
     def prometheus_labels(self) -> tuple[str, ...]:
         """Return the label names in Prometheus."""
         return tuple(map(prometheus_label, self.labels))
-
-
-class Attributes(dict[str, Attribute]):
-    """The span attributes by name."""
-
-    def add(self, name: str, type_: str, when: str, meaning: str) -> str:
-        """Add an attribute and return its name."""
-        self[name] = Attribute(name, type_, when, meaning)
-        return name
-
-
-class Metrics(dict[str, Metric]):
-    """The metrics by name; metrics of a run end with the labels ``of_run``."""
-
-    def __init__(self, *of_run: str) -> None:
-        super().__init__()
-        self._of_run = of_run
-
-    def add(  # noqa: PLR0913, PLR0917 - one row of the table
-        self,
-        kind: str,
-        name: str,
-        unit: str,
-        labels: tuple[str, ...],
-        meaning: str,
-        buckets: tuple[float, ...] = (),
-        *,
-        is_of_run: bool = True,
-    ) -> Metric:
-        """Add a metric and return it."""
-        labels = (*labels, *self._of_run) if is_of_run else labels
-        self[name] = Metric(name, kind, unit, labels, meaning, buckets, is_of_run)
-        return self[name]
