@@ -6,7 +6,7 @@ import base64
 import json
 import struct
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 from uuid import uuid4
 
 from agent_otel.messages.anthropic import call_block, converse_call
@@ -16,7 +16,7 @@ from agent_otel.testing.servers.replies import pieces, usage
 from agent_otel.testing.servers.scripted import Answer, Decider, Json, Reply, ScriptedServer, answer, result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from agent_otel.testing.servers.scripted import Endpoint
 
@@ -41,6 +41,8 @@ class AnthropicServer(ScriptedServer):
     As at the API, each response of a thread can be continued once, by a request without system prompt and tools.
     """
 
+    variables: ClassVar[Mapping[str, str]] = {"ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_API_KEY": "scripted"}
+
     def __init__(self, decider: Decider) -> None:
         self._kept: dict[str, list[Json]] = {}
         self._continued: set[str] = set()
@@ -49,11 +51,6 @@ class AnthropicServer(ScriptedServer):
     def endpoints(self) -> dict[str, Endpoint]:
         """Return the API of messages, with or without its beta."""
         return {"/v1/messages": self._answer}
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that point an Anthropic client at this server."""
-        return {"ANTHROPIC_BASE_URL": self.url, "ANTHROPIC_API_KEY": "scripted"}
 
     def messages(self, request: Json) -> list[Json]:
         """Return the messages of a request's thread, then its own."""
@@ -76,7 +73,7 @@ class AnthropicServer(ScriptedServer):
 
 def _rejected(code: str) -> Answer:
     error = {"type": "invalid_request_error", "message": code, "details": {"error_code": code}}
-    return Answer(json.dumps({"type": "error", "error": error}).encode(), status=400)
+    return Answer({"type": "error", "error": error}, status=400)
 
 
 def _blocks(request: Json, reply: Reply) -> list[Json]:
@@ -138,6 +135,13 @@ def events_of(message: Json) -> Iterator[Json]:
 class BedrockServer(ScriptedServer):
     """A server of Converse, and of InvokeModel with the bodies of Anthropic's models, each also streamed."""
 
+    variables: ClassVar[Mapping[str, str]] = {
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "{url}",
+        "AWS_ACCESS_KEY_ID": "scripted",
+        "AWS_SECRET_ACCESS_KEY": "scripted",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+
     def endpoints(self) -> dict[str, Endpoint]:
         """Return both APIs, each whole and streamed."""
         return {
@@ -146,12 +150,6 @@ class BedrockServer(ScriptedServer):
             "/model/*/invoke": _invoked,
             "/model/*/invoke-with-response-stream": lambda request, reply: _framed(_invoked_events(request, reply)),
         }
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that point a client of Bedrock at this server."""
-        keys = {"AWS_ACCESS_KEY_ID": "scripted", "AWS_SECRET_ACCESS_KEY": "scripted", "AWS_DEFAULT_REGION": "us-east-1"}
-        return {"AWS_ENDPOINT_URL_BEDROCK_RUNTIME": self.url, **keys}
 
     def messages(self, request: Json) -> list[Json]:
         """Return a request's messages."""
@@ -164,7 +162,7 @@ def _converse(request: Json, reply: Reply) -> Answer:
         blocks = [converse_call(call.id, call.name, json.loads(call.arguments_text)) for call in reply]
     message = {"role": "assistant", "content": blocks}
     end = {"stopReason": _stop_reason(reply), **_converse_usage(request, reply)}
-    return Answer(json.dumps({"output": {"message": message}, **end}).encode())
+    return Answer({"output": {"message": message}, **end})
 
 
 def _converse_usage(request: Json, reply: Reply) -> Json:
@@ -190,7 +188,7 @@ def _converse_events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:
 def _invoked(request: Json, reply: Reply) -> Answer:
     read, wrote = usage(request, reply)
     counts = {"X-Amzn-Bedrock-Input-Token-Count": str(read), "X-Amzn-Bedrock-Output-Token-Count": str(wrote)}
-    return Answer(json.dumps(message_of(request, reply)).encode(), headers=counts)
+    return Answer(message_of(request, reply), headers=counts)
 
 
 def _invoked_events(request: Json, reply: Reply) -> Iterator[tuple[str, Json]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 from uuid import uuid4
 
 from agent_otel.messages.openai import call_item, chat_call
@@ -36,6 +36,13 @@ __all__ = ["Decider", "Json", "OpenAIServer", "Reply", "ToolCall", "call_once", 
 class OpenAIServer(ScriptedServer):
     """A server of ``/v1/chat/completions`` and ``/v1/responses``, and of Groq's ``/openai/v1/chat/completions``."""
 
+    variables: ClassVar[Mapping[str, str]] = {
+        "OPENAI_BASE_URL": "{url}/v1",
+        "OPENAI_API_KEY": "scripted",
+        "GROQ_BASE_URL": "{url}",
+        "GROQ_API_KEY": "scripted",
+    }
+
     def endpoints(self) -> dict[str, Endpoint]:
         """Return both APIs."""
         return {
@@ -48,11 +55,6 @@ class OpenAIServer(ScriptedServer):
     def base_url(self) -> str:
         """The base URL for a client."""
         return f"{self.url}/v1"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that point an OpenAI client at this server."""
-        return {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": "scripted"}
 
     def seen(self, request: Json) -> Json:
         """Return the request itself: a decider gets that of either API."""
@@ -203,14 +205,11 @@ def _finish_reason(reply: Reply) -> str:
 class CohereServer(ScriptedServer):
     """A server of Cohere's ``/v2/chat``."""
 
+    variables: ClassVar[Mapping[str, str]] = {"CO_API_URL": "{url}", "CO_API_KEY": "scripted"}
+
     def endpoints(self) -> Mapping[str, Endpoint]:
         """Return the endpoints by path."""
         return {"/v2/chat": _cohere_answer}
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that point a client at this server."""
-        return {"CO_API_URL": self.url, "CO_API_KEY": "scripted"}
 
 
 def _cohere_answer(request: Json, reply: Reply) -> Answer:
@@ -251,6 +250,8 @@ class OllamaServer(ScriptedServer):
 
     Calls are matched by order: its protocol has no ids.
     """
+
+    variables: ClassVar[Mapping[str, str]] = {"OLLAMA_HOST": "{url}"}
 
     def __init__(self, decider: Decider) -> None:
         self._ids: dict[str, str] = {}
@@ -298,7 +299,7 @@ def _key(request: Json, name: str, arguments: Any) -> str:
 
 
 def _generated(request: Json, reply: Reply) -> Answer:
-    return Answer(json.dumps({**_of_ollama(request), "response": str(reply), **_END, "context": [1, 2, 3]}).encode())
+    return Answer({**_of_ollama(request), "response": str(reply), **_END, "context": [1, 2, 3]})
 
 
 def _of_ollama(request: Json) -> Json:
@@ -307,7 +308,7 @@ def _of_ollama(request: Json) -> Json:
 
 def _ollama_answer(request: Json, reply: Reply) -> Answer:
     if not request.get("stream"):
-        return Answer(json.dumps(_part(request, reply, done=True)).encode())
+        return Answer(_part(request, reply, done=True))
     parts = [_part(request, piece) for piece in (pieces(reply) if isinstance(reply, str) else (reply,))]
     lines = (json.dumps(part).encode() + b"\n" for part in (*parts, _part(request, "", done=True)))
     return Answer(lines, "application/x-ndjson")

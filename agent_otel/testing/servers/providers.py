@@ -17,6 +17,8 @@ from agent_otel.testing.servers.replies import Replies, pieces, usage
 from agent_otel.testing.servers.scripted import Answer, LoopbackServer, ScriptedServer, answer, result
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from agent_otel.testing.servers.replies import Decider, Json, Reply
     from agent_otel.testing.servers.scripted import Endpoint
 
@@ -30,6 +32,7 @@ class GeminiServer(ScriptedServer):
     """A server of ``/v1/models/*`` and ``/v1beta``; a result is matched by its tool's name and its place."""
 
     ids: ClassVar[bool] = False
+    variables: ClassVar[Mapping[str, str]] = {"GOOGLE_GEMINI_BASE_URL": "{url}", "GEMINI_API_KEY": "scripted"}
 
     def __init__(self, decider: Decider) -> None:
         self._asked: dict[str, list[tuple[str, str]]] = {}
@@ -42,11 +45,6 @@ class GeminiServer(ScriptedServer):
             "streamGenerateContent": lambda request, reply: self._answer(request, reply, streams=True),
         }
         return {f"/{version}/models/*:{way}": ways[way] for version in ("v1", "v1beta") for way in ways}
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that point a Google GenAI client at this server."""
-        return {"GOOGLE_GEMINI_BASE_URL": self.url, "GEMINI_API_KEY": "scripted"}
 
     def messages(self, request: Json) -> list[Json]:
         """Return a request's messages; results without an id get that of the call that they answer by their order."""
@@ -127,15 +125,8 @@ class ProvidersServer(LoopbackServer):
     @property
     def environment(self) -> dict[str, str]:
         """The variables that point the clients of all providers at this server."""
-        addresses = {"OPENAI_BASE_URL": f"{self.url}/v1"}
-        addresses |= dict.fromkeys(("ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"), self.url)
-        addresses |= dict.fromkeys(("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", "CO_API_URL", "GROQ_BASE_URL"), self.url)
-        addresses["OLLAMA_HOST"] = self.url
-        keys = (
-            *("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
-            *("CO_API_KEY", "GROQ_API_KEY"),
-        )
-        return {**addresses, **dict.fromkeys(keys, "scripted"), "AWS_DEFAULT_REGION": "us-east-1"}
+        variables = (pair for part in self._parts for pair in part.variables.items())
+        return {name: value.format(url=self.url) for name, value in variables}
 
 
 def scripted(*replies: Reply | Decider, port: int = 0) -> ProvidersServer:

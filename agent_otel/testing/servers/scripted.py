@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from agent_otel.testing.servers.replies import Decider, Json, Reply, tool_results
 
@@ -31,9 +31,9 @@ __all__ = ["Decider", "Endpoint", "Json", "RefusedError", "Reply", "ScriptedServ
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer of a route: bytes are sent with their length, an iterable is streamed until it ends."""
+    """An answer of a route: bytes are sent with their length, a dictionary as JSON; an iterable is streamed."""
 
-    body: bytes | Iterable[bytes]
+    body: Json | bytes | Iterable[bytes]
     content_type: str = "application/json"
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -99,6 +99,9 @@ class LoopbackServer(Serving):
 class ScriptedServer(LoopbackServer):
     """A server of a provider's endpoints; ``requests`` holds every body that it got, parsed."""
 
+    #: The variables that point a client at this server, with ``{url}`` in their values.
+    variables: ClassVar[Mapping[str, str]] = {}
+
     def __init__(self, decider: Decider, port: int = 0) -> None:
         self.requests: list[Json] = []
         self._decider = decider
@@ -116,7 +119,7 @@ class ScriptedServer(LoopbackServer):
     @property
     def environment(self) -> dict[str, str]:
         """The variables that point a client at this server."""
-        return {}
+        return {name: value.format(url=self.url) for name, value in self.variables.items()}
 
     def messages(self, request: Json) -> list[Json]:
         """Return a request's messages in the shape of OpenAI's chat completions, which many providers have."""
@@ -145,7 +148,7 @@ class ScriptedServer(LoopbackServer):
             except Exception as error:
                 # 400 and not 500: clients retry a 500, and a fault in a script should show at once.
                 message = f"the script failed, {type(error).__name__}: {error}"
-                return Answer(json.dumps({"error": {"message": message}}).encode(), status=400)
+                return Answer({"error": {"message": message}}, status=400)
             self.replied(request, reply)
             return endpoint(request, reply)
 
@@ -154,11 +157,7 @@ class ScriptedServer(LoopbackServer):
 
 def answer(request: Json, whole: Json, events: Iterable[Json | str]) -> Answer:
     """Return a whole answer, or the events of a stream where the request asks for one."""
-    return (
-        Answer(map(_event, events), "text/event-stream")
-        if request.get("stream")
-        else Answer(json.dumps(whole).encode())
-    )
+    return Answer(map(_event, events), "text/event-stream") if request.get("stream") else Answer(whole)
 
 
 def _event(event: Json | str) -> bytes:
@@ -212,21 +211,17 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         route = self.server.route(self.path.partition("?")[0])
-        self._send(Answer(b"{}", status=404) if route is None else route(body))
+        self._send(Answer({}, status=404) if route is None else route(body))
 
     def _send(self, answer: Answer) -> None:
         self.send_response(answer.status)
         self.send_header("Content-Type", answer.content_type)
         for name, value in answer.headers.items():
             self.send_header(name, value)
-        if isinstance(answer.body, bytes):
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            self.wfile.write(answer.body)
-            return
-        self.send_header("Connection", "close")
+        body = json.dumps(answer.body).encode() if isinstance(answer.body, dict) else answer.body
+        self.send_header(*(("Content-Length", str(len(body))) if isinstance(body, bytes) else ("Connection", "close")))
         self.end_headers()
-        for chunk in answer.body:
+        for chunk in (body,) if isinstance(body, bytes) else body:
             self.wfile.write(chunk)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
