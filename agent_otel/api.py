@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.handler import Unrecorded, Visit
-    from agent_otel.core.named_execution import NamedExecution
+    from agent_otel.core.run_visit import NamedExecution
     from agent_otel.core.types import Claim, Replacement
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -159,15 +159,13 @@ def _core() -> Any:
     """Return the modules that measure, or None; they are not loaded while the switch is off."""
     try:
         from agent_otel._internal.object_kinds import declare  # noqa: PLC0415
-        from agent_otel.core import handler, named_execution, step_handler  # noqa: PLC0415
+        from agent_otel.core import handler, run_visit, step_handler  # noqa: PLC0415
         from agent_otel.integrations import preload, wrap  # noqa: PLC0415
     except errors.ours(Exception):  # installed without its dependencies
         errors.report_error("handwritten.load")
         return None
     preload.load()
-    return SimpleNamespace(
-        declare=declare, observer=handler, payloads=step_handler, wrapping=wrap, named_execution=named_execution
-    )
+    return SimpleNamespace(declare=declare, observer=handler, payloads=step_handler, wrapping=wrap, runs=run_visit)
 
 
 def _wrapper(reader: ToolReader, target: Callable[..., Any]) -> Any:
@@ -196,8 +194,6 @@ class tool_call:  # noqa: N801 - reads as a function: with agent_otel.tool_call(
     ``with agent_otel.tool_call(name, arguments) as call: call.result(run(arguments))``. An exception that leaves the
     block is recorded as the call's failure and propagates.
     """
-
-    __slots__ = ("_call", "_invocation", "_undo", "_visit", "claim")
 
     def __init__(
         self, name: str, arguments: object = None, *, call_id: str | None = None, agent: str | None = None
@@ -293,8 +289,6 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
     and bytes are recorded.
     """
 
-    __slots__ = ("_around", "_identity", "_undo", "_visit")
-
     def __init__(
         self,
         id: str,  # noqa: A002 - the word of its users
@@ -312,7 +306,7 @@ class execution:  # noqa: N801 - reads as a function: with agent_otel.execution(
             labels = {**around.labels, **(self._identity.labels or {})}
             self._identity = self._identity._replace(labels=labels)
         if env.active and (core := _core()) is not None:
-            self._visit = core.named_execution.NamedExecution(self._identity)
+            self._visit = core.runs.NamedExecution(self._identity)
         self._undo = errors.finishing(_leave, around, self._identity, self._visit)
         with errors.finishing(_leave, around, self._identity, self._visit):
             execution_context.explicit.set(self._identity)

@@ -29,10 +29,9 @@ import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from agent_otel.measure.breakdown.accumulator import Tally
 from agent_otel.measure.breakdown.json_reader import PLAIN, WINDOW, Form, _quote_ascii, decode
 from agent_otel.measure.breakdown.paths import HEAD
-from agent_otel.measure.breakdown.report import _breakdown, breakdown_text
+from agent_otel.measure.breakdown.report import Tally, _breakdown, breakdown_text
 from benchmarks import budgets, clock
 
 if TYPE_CHECKING:

@@ -37,16 +37,13 @@ _MOST = 1_024
 class _Run:
     """A run of a workflow: its first span here, and the span around its steps where the runtime reports both ends."""
 
-    __slots__ = ("began_ns", "first", "parent", "span", "workflow")
-
-    def __init__(self) -> None:
-        #: The time of the run's begin in epoch nanoseconds, 0 where the runtime has not reported it.
-        self.began_ns = 0
-        self.workflow: str | None = None
-        #: The span that the runtime itself has propagated.
-        self.parent: SpanContext | None = None
-        self.first: SpanContext | None = None
-        self.span: spans.OpenSpan | None = None
+    #: The time of the run's begin in epoch nanoseconds, 0 where the runtime has not reported it.
+    began_ns = 0
+    workflow: str | None = None
+    #: The span that the runtime itself has propagated.
+    parent: SpanContext | None = None
+    first: SpanContext | None = None
+    span: spans.OpenSpan | None = None
 
 
 class DurableRuns:

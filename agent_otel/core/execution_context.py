@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors
+from agent_otel._internal.object_kinds import plain_text
 from agent_otel.core import tool_names
 from agent_otel.core.execution_state import Totals
 from agent_otel.core.executions import executions
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
     from agent_otel.telemetry.setup import Telemetry
 
 
-def text_or_none(value: object) -> str | None:
-    """Return a text as a plain ``str``; None for a value whose type is no text."""
-    if value is None or type(value) is str:
-        return value
-    # type() and not isinstance(), which would read __class__ from the value.
-    return str.__getitem__(value, slice(None)) if issubclass(type(value), str) else None  # type: ignore[index]
-
-
+#: A text as a plain ``str``; None for a value whose type is no text.
+text_or_none = plain_text
 #: Characters of a label's value; more are left out.
 LONGEST_LABEL = 256
 #: Characters; a longer id is replaced by its digest, because a client may choose an id of any length.
@@ -94,8 +89,6 @@ class Carrier:
     that runs later in this context does not belong to the step.
     """
 
-    __slots__ = ("_visit", "attempt", "calls", "execution", "has_requested", "is_over", "let_go", "workflow")
-
     def __init__(
         self, execution: str | None, visit: object = None, attempt: int = 1, workflow: str | None = None
     ) -> None:
@@ -108,11 +101,8 @@ class Carrier:
         #: True after the first model request of the step.
         self.has_requested = False
         self.let_go: Callable[[], None] | None = None
-        self._visit = None if visit is None else weakref.ref(visit)
-
-    def visit(self) -> object:
-        """Return the visit of the step, or None when it has been deleted."""
-        return None if self._visit is None else self._visit()
+        #: Returns the visit of the step, or None when it has been deleted.
+        self.visit: Callable[[], object] = (lambda: None) if visit is None else weakref.ref(visit)
 
 
 #: The step of a durable runtime that runs in this context.
@@ -131,8 +121,6 @@ class Run:
     belong to it.
     """
 
-    __slots__ = ("_visit", "agent", "conversation", "id", "is_over", "let_go", "root", "totals", "workflow")
-
     def __init__(
         self, run_id: str, agent: str | None, conversation: str | None, visit: object, workflow: str | None = None
     ) -> None:
@@ -145,16 +133,13 @@ class Run:
         self.totals = Totals()
         #: The parent of all spans, in a run without a span: its first span.
         self.root: SpanContext | None = None
-        self._visit = weakref.ref(visit)
+        #: Returns the visit of the run, or None when it has been deleted.
+        self.visit: Callable[[], object] = weakref.ref(visit)
 
     @property
     def key(self) -> str:
         """The id of what the requests and payloads of this run continue: the conversation, else the run itself."""
         return self.conversation or self.id
-
-    def visit(self) -> object:
-        """Return the visit of the run, or None when it has been deleted."""
-        return self._visit()
 
 
 #: The outermost run of an agent in this context.

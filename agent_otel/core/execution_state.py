@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from array import array
 from dataclasses import KW_ONLY, dataclass, field
 from enum import IntEnum
@@ -272,19 +273,17 @@ class ContextUse:
         self.tokens = tokens
         self.window = window
         self._sizes = sizes
-        self._shown: dict[str, int] = {}
 
+    @functools.cached_property
     def attributes(self) -> dict[str, int]:
         """Return span attributes of the use of a context window; the forecast is made when a span first shows it."""
-        if not self._shown:
-            found = {semconv.CONTEXT_TOKENS: self.tokens}
-            if self.window is not None:
-                found[semconv.CONTEXT_WINDOW] = self.window
-                turns = turns_to_cap(self._sizes, self.window)
-                if turns is not None:
-                    found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
-            self._shown = found
-        return self._shown
+        found = {semconv.CONTEXT_TOKENS: self.tokens}
+        if self.window is not None:
+            found[semconv.CONTEXT_WINDOW] = self.window
+            turns = turns_to_cap(self._sizes, self.window)
+            if turns is not None:
+                found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
+        return found
 
 
 #: Of an execution without entries; `Executions` replaces it before the first one.
@@ -460,7 +459,7 @@ def state_attributes(state: ExecutionState) -> dict[str, int | float]:
             if turns_left is not None:
                 found[semconv.PAYLOAD_TURNS_TO_CAP] = turns_left
     if state.context is not None:
-        found.update(state.context.attributes())
+        found.update(state.context.attributes)
     return found
 
 

@@ -12,7 +12,7 @@ from opentelemetry import metrics, trace
 from agent_otel._internal import collected
 from agent_otel._internal.daemon_pool import Workers
 from agent_otel._internal.errors import ours
-from agent_otel.core import payload_analysis
+from agent_otel.core import payload
 from agent_otel.core.models import models
 from agent_otel.telemetry import setup
 
@@ -33,7 +33,7 @@ def flush(seconds: float) -> bool:
         return True
     seconds = min(seconds, threading.TIMEOUT_MAX)  # the longest wait that a lock of Python takes
     until = time.monotonic() + seconds
-    payload_analysis.drain(seconds * _ANALYSIS_SHARE)
+    payload.drain(seconds * _ANALYSIS_SHARE)
     models.drain(seconds * _PRICES_SHARE)
     # In a thread: a signal handler may have interrupted code that holds a lock of what is counted.
     try:

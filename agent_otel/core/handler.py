@@ -20,13 +20,14 @@ from agent_otel.core.remedy_hooks import dialogues, model_boundary, request_reme
 from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.core.switches import muted
 from agent_otel.core.tool_invocation import ToolInvocation
-from agent_otel.core.tool_stream import StreamVisit, as_stream
 from agent_otel.core.tool_visit import (
+    StreamVisit,
     Unrecorded,
     Visit,
+    as_stream,
     enter_tool,
-    is_suppressed,
     leave_handler,
+    measures,
     open_span,
     running,
     running_handler,
@@ -61,6 +62,7 @@ __all__ = [
     "as_stream",
     "dialogues",
     "enter_tool",
+    "measures",
     "model_boundary",
     "muted",
     "report_integration",
@@ -91,19 +93,16 @@ def plain_request(request: ModelRequest) -> ModelRequest:
     )
 
 
-def measures() -> bool:
-    """Return true when calls and requests of this context are measured."""
-    return switches.enabled and not switches.muted.get() and not is_suppressed()
-
-
 @errors.guarded("model_request")
 def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.ModelVisit | None:
     """Begin to measure a function that sends a model request; return None when it sends none."""
     if not measures():
         return None
     collected.run_due()
-    if reader.rewrite is not None:
-        _rewrite(reader, invocation)
+    rewriting = None if reader.rewrite is None else request_remedies()
+    if rewriting is not None:
+        with errors.reported("model_request.rewrite"):
+            rewriting.rewrite(telemetry(), reader, invocation)
     request = reader.request(invocation)
     if request is not None and reader.rewrite is None and not reader.outermost:
         remedy_hooks.cannot_rewrite(reader.request.__module__)
@@ -130,17 +129,8 @@ def begin_dialogue(reader: ModelReader, invocation: Invocation) -> Any:
 @errors.guarded("model_request.summarize")
 def begin_summary(reader: ModelReader, invocation: Invocation) -> Any:
     """Put an earlier summary into a request; return the visit that makes a new one, or None where none is needed."""
-    if not switches.enabled or switches.muted.get():
-        return None
     acting = remedy_hooks.summaries()
-    return None if acting is None or is_suppressed() else acting.begin(reader, invocation)
-
-
-@errors.guarded("model_request.rewrite")
-def _rewrite(reader: ModelReader, invocation: Invocation) -> None:
-    rewriting = request_remedies()
-    if rewriting is not None:
-        rewriting.rewrite(telemetry(), reader, invocation)
+    return None if acting is None or not measures() else acting.begin(reader, invocation)
 
 
 @errors.guarded("model_request")

@@ -14,10 +14,9 @@ from agent_otel._internal import errors, failures
 from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core import execution_context, model_tokens, refusals
 from agent_otel.core.answers import is_answer
-from agent_otel.core.backpressure import backpressure, sending
 from agent_otel.core.delivery import run_elsewhere, take
 from agent_otel.core.execution_context import id_or_none, text_or_none
-from agent_otel.core.remedy_hooks import cannot_rewrite, dialogues
+from agent_otel.core.remedy_hooks import backpressure, cannot_rewrite, dialogues, sending
 from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
 from agent_otel.core.threads import open_calls, opened, parent_of
 from agent_otel.core.types import AskedCall, ModelRequest

@@ -379,7 +379,7 @@ def record(  # noqa: PLR0913, PLR0917 - the readings of one request
         execution.handed_to_model_bytes = 0
     if not sent.span.is_recording():
         return
-    put_on_any(sent.span, {**shown, **use.attributes(), **_largest(sent.shares)})
+    put_on_any(sent.span, {**shown, **use.attributes, **_largest(sent.shares)})
     shown.clear()
 
 

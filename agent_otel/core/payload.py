@@ -1,12 +1,16 @@
 """The carried stage: each payload that a durable runtime carries is compared with its cap.
 
-From the warn ratio up a payload is also analysed (``payload_analysis``); below it, a payload costs two histograms and a
-look-up of its execution. ``step_visit`` has the steps that carry payloads.
+From the warn ratio up a payload is also analysed, in one daemon thread that uses at most a twentieth of a core; below
+it, a payload costs two histograms and a look-up of its execution. The thread's mailbox has one slot and the latest
+payload wins, so at most one payload waits. The span of a step whose payload is dropped ends without a breakdown. A
+payload that is a live object is analysed at once in the calling thread, because its owner may change it.
 """
 
 from __future__ import annotations
 
+import atexit
 import operator
+import threading
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,13 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
-from agent_otel._internal import errors
-from agent_otel.core import execution_context, payload_analysis
+from agent_otel._internal import errors, fork
+from agent_otel.core import execution_context
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, short, text_or_none
 from agent_otel.core.execution_state import REUSED, Stored
 from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import shown
+from agent_otel.core.tool_names import seen
+from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.breakdown.unread import Delivery, Held
 from agent_otel.measure.forecast import turns_to_cap, turns_until_full
 from agent_otel.measure.preview import clean
@@ -33,7 +39,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
-    from agent_otel.core.execution_state import ExecutionState, PayloadKind
+    from agent_otel.core.execution_state import ExecutionState, PayloadKind, SeenCall
     from agent_otel.core.payload_cap import EffectiveCap
     from agent_otel.core.types import Payload, Step
     from agent_otel.measure.breakdown.report import Breakdown
@@ -49,6 +55,11 @@ _SMALL_BYTES = 16 * 1024
 #: Runtimes with a store that keeps every payload of a thread.
 _STORES = frozenset({"agno", "dbos", "google-adk", "langgraph", "openai-agents", "prefect"})
 _GIGABYTE = 10**9
+#: Payloads from this size on are analysed below the warn ratio and without a cap, once each time they double.
+LARGE_BYTES = 1024 * 1024
+_SHARE = 0.05  # of one core
+_EXIT_SECONDS = 1.0
+_NEAR = 100  # a level above all doublings
 
 
 class MeasuredPayload(NamedTuple):
@@ -64,12 +75,6 @@ class MeasuredPayload(NamedTuple):
     def utilization(self) -> float:
         """Return payload ÷ cap; 0 without a cap."""
         return self.carried.bytes / self.cap.bytes if self.cap else 0.0
-
-    @property
-    def is_to_be_read(self) -> bool:
-        """Return true when the payload is large enough to analyse, readable, and no retry."""
-        carried = self.carried
-        return self.notable and not carried.again and (carried.data is not None or carried.value is not None)
 
     def attributes(self) -> dict[str, Any]:
         """Return the span attributes of the payload."""
@@ -145,7 +150,7 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
         small = size_bytes < _SMALL_BYTES and utilization < _SMALL_SHARE
         if not (carried.is_appended or (small and (again or executions.small(execution, kind, size_bytes)))):
             turns_left = _remember(execution, kind, carried, cap_bytes, series)
-    is_large = size_bytes >= payload_analysis.LARGE_BYTES and (carried.data is not None or carried.value is not None)
+    is_large = size_bytes >= LARGE_BYTES and (carried.data is not None or carried.value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio
     is_stored = execution is not None and step.runtime in _STORES and not again
     return MeasuredPayload(carried, cap, turns_left, notable, _store(out, step, carried) if is_stored else {})
@@ -236,24 +241,43 @@ def finish(  # noqa: PLR0913 - the state of a step at its end
             span = _beside(out, span.span, step, weighed, refused=refused)
         if span is not None:
             span.write(attributes, error_type, None)
-    if weighed is not None and weighed.is_to_be_read:
-        execution = executions.known(step.execution) if step.execution else None
-        level = payload_analysis.level(weighed.carried.bytes, weighed.cap, out.settings.payload_warn_ratio)
-        is_first = execution is None or executions.is_first(execution, analysis=level)
-        if is_first or _is_open(execution, weighed.carried.direction):
-            if span is not None and span.foreign:
-                # The other instrumentation's span will have ended when the analysis finishes.
-                span = _beside(out, span.span, step, weighed, refused=refused)
-                if span is not None:
-                    span.write(weighed.attributes(), None, None)
-            receiver = _Receiver(out, step, weighed, execution, span, is_first)
-            held = None if execution is None else _held(execution)
-            payload_analysis.look_into(
-                weighed.carried, payload_analysis.Explanation(receiver.tool_of, held, receiver.found)
-            )
-            return
-    if span is not None:
+    analysis = None if weighed is None else _analysis_of(out, step, span, weighed, refused=refused)
+    if analysis is not None and analysis.is_live:
+        analysis.run()
+    elif analysis is not None:
+        _analyst.offer(analysis)
+    elif span is not None:
         span.end()
+
+
+def _analysis_of(
+    out: Telemetry, step: Step, span: spans.OpenSpan | None, weighed: MeasuredPayload, *, refused: bool
+) -> _Analysis | None:
+    """Return the analysis of a payload at its first occurrence at this level; None for a retry or a small one."""
+    carried = weighed.carried
+    if not weighed.notable or carried.again or (carried.data is None and carried.value is None):
+        return None
+    execution = executions.known(step.execution) if step.execution else None
+    level = _level(carried.bytes, weighed.cap, out.settings.payload_warn_ratio)
+    is_first = execution is None or executions.is_first(execution, analysis=level)
+    if not is_first and not _is_open(execution, carried.direction):
+        return None
+    if span is not None and span.foreign:
+        # The other instrumentation's span will have ended when the analysis finishes.
+        span = _beside(out, span.span, step, weighed, refused=refused)
+        if span is not None:
+            span.write(weighed.attributes(), None, None)
+    return _Analysis(out, step, weighed, execution, span, is_first)
+
+
+def _level(payload_bytes: int, cap: EffectiveCap | None, warn_ratio: float) -> int:
+    """Return the level of a payload; each level of an execution is analysed once.
+
+    From the warn ratio up levels are tenths of the cap; below it, doublings of ``LARGE_BYTES``.
+    """
+    if cap is not None and payload_bytes >= warn_ratio * cap.bytes:
+        return _NEAR + int(payload_bytes * 10 / cap.bytes)
+    return (payload_bytes // LARGE_BYTES).bit_length()
 
 
 def _is_open(execution: ExecutionState | None, direction: str) -> bool:
@@ -292,8 +316,8 @@ def _held(execution: ExecutionState) -> Held | None:
 
 
 @dataclass
-class _Receiver:
-    """Receiver of a breakdown: writes it to the metrics and to the step's span, and ends that span."""
+class _Analysis:
+    """Writes the breakdown of a payload to the metrics and to the step's span, and ends that span."""
 
     _out: Telemetry
     _step: Step
@@ -304,7 +328,24 @@ class _Receiver:
 
     def __post_init__(self) -> None:
         self._calls = {} if self._execution is None else dict(self._execution.call_ids)
+        self._held = None if self._execution is None else _held(self._execution)
         self._ended_ns = time.time_ns()
+
+    @property
+    def is_live(self) -> bool:
+        """Return true for an object that its owner may change."""
+        return self._weighed.carried.data is None
+
+    def run(self) -> None:
+        """Analyse the payload."""
+        carried, found = self._weighed.carried, None
+        with errors.reported("analysis.text"):
+            if carried.data is not None:
+                found = breakdown_text(carried.data, self.tool_of, seen.__contains__, self._held)
+            else:
+                found = breakdown_object(carried.value, self.tool_of, seen.__contains__, self._held)
+        with errors.reported("analysis.found"):
+            self.found(found)
 
     def tool_of(self, call_id: str) -> str | None:
         """Return the tool that this execution called under this id, else None."""
@@ -327,7 +368,7 @@ class _Receiver:
                 for path, path_bytes in unread.paths.items():
                     self._out.metrics.record(semconv.PAYLOAD_UNREAD, path_bytes, path)
             if self._span is not None and self._span.span.is_recording():
-                put_on_any(self._span.span, payload_analysis.attributes(breakdown, self._calls))
+                put_on_any(self._span.span, _attributes(breakdown, self._calls))
                 if unread is not None and unread.paths:
                     self._forecast(self._span.span, breakdown.total_bytes - unread.pending, sum(unread.paths.values()))
         if self._span is not None:
@@ -371,3 +412,90 @@ def step_attributes(step: Step) -> dict[str, Any]:
     if step.attempt > 1:
         found[semconv.ACTIVITY_ATTEMPT] = step.attempt
     return found
+
+
+def _attributes(found: Breakdown, calls: Mapping[str, SeenCall]) -> dict[str, Any]:
+    """Return the span attributes of an analysed payload; ``calls`` are the execution's calls by id."""
+    said: dict[str, Any] = {
+        semconv.PAYLOAD_LARGEST_PATH: clean(found.largest_path),
+        semconv.PAYLOAD_LARGEST_PATH_BYTES: found.largest_path_bytes,
+        semconv.PAYLOAD_DUPLICATE_BYTES: found.duplicate_bytes,
+    }
+    if found.tools:
+        tool, tool_bytes = max(found.tools.items(), key=lambda item: item[1])
+        said[semconv.PAYLOAD_LARGEST_TOOL] = clean(tool)
+        said[semconv.PAYLOAD_LARGEST_TOOL_BYTES] = tool_bytes
+    if found.duplicates:
+        largest = max(found.duplicates, key=lambda duplicate: duplicate.bytes)
+        said[semconv.PAYLOAD_DUPLICATE_PATHS] = [clean(largest.path), clean(largest.other_path)]
+    if found.unread is not None:
+        unread = found.unread.paths
+        said[semconv.PAYLOAD_UNREAD_BYTES] = sum(unread.values())
+        if unread:
+            said[semconv.PAYLOAD_UNREAD_PATH] = clean(max(unread, key=unread.__getitem__))
+    inside = sum(
+        calls[call].produced if call in calls and calls[call].produced > 0 else there
+        for call, there in found.calls.items()
+    )
+    if inside:
+        said[semconv.PAYLOAD_AMPLIFICATION] = round(found.total_bytes / inside, 3)
+    return said
+
+
+class _Analyst:
+    """The thread and its mailbox."""
+
+    def __init__(self) -> None:
+        self._registered = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Discard the state, for a forked child, in which the thread does not run."""
+        self._ready = threading.Condition()
+        self._slot: _Analysis | None = None
+        self._busy = False
+        self._thread: threading.Thread | None = None
+
+    def offer(self, analysis: _Analysis) -> None:
+        """Put a payload into the slot; a payload that waits there is dropped."""
+        with self._ready:
+            dropped, self._slot = self._slot, analysis
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="agent_otel-analysis", daemon=True)
+                self._thread.start()
+                if not self._registered:
+                    self._registered = True
+                    # atexit runs this before the providers' shutdown, because they were registered earlier.
+                    atexit.register(self.drain)
+            self._ready.notify_all()
+        if dropped is not None:
+            dropped.found(None)
+
+    def drain(self, seconds: float = _EXIT_SECONDS) -> None:
+        """Wait at most ``seconds`` until no payload waits; a payload that still waits then gets no breakdown."""
+        with self._ready:
+            self._ready.wait_for(lambda: self._slot is None and not self._busy, seconds)
+            left, self._slot = self._slot, None
+        if left is not None:
+            left.found(None)
+
+    def _work(self) -> None:
+        while True:
+            with self._ready:
+                self._ready.wait_for(lambda: self._slot is not None)
+                analysis, self._slot, self._busy = self._slot, None, True
+            started = time.perf_counter()
+            if analysis is not None:
+                analysis.run()
+            took = time.perf_counter() - started
+            del analysis
+            with self._ready:
+                self._busy = False
+                self._ready.notify_all()
+            time.sleep(took / _SHARE)
+
+
+_analyst = _Analyst()
+#: Waits at most so many seconds until no payload waits.
+drain = _analyst.drain
+fork.after_fork(_analyst.reset)

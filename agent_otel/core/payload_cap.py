@@ -8,9 +8,7 @@ runtime (``discover``), and these over the table. All sizes are bytes.
 from __future__ import annotations
 
 import functools
-import operator
 import os
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel import semconv, settings
@@ -20,21 +18,12 @@ from agent_otel.core import execution_context
 from agent_otel.settings import kinds as setting_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
     from agent_otel.caps import Cap
     from agent_otel.core.execution_state import ExecutionState
     from agent_otel.core.types import Step, ToolCall
     from agent_otel.settings import Settings
-
-_COMPARISONS: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {
-    ">=": operator.ge,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    "<": operator.lt,
-}
 
 
 class EffectiveCap(NamedTuple):
@@ -56,30 +45,29 @@ _MOST_FOUND = 1_024
 
 # A cache, because each payload looks up its cap. `discover` replaces the dictionary, so that an outdated answer that
 # another thread computes meanwhile goes into the old dictionary.
-_found: dict[tuple[str, str, str | None, str | None], EffectiveCap | None] = {}
+_found: dict[tuple[str, str, str | None], EffectiveCap | None] = {}
 _discovered: dict[tuple[str, str, str | None], int] = {}
 
 
 def cap_of(step: Step, direction: str) -> EffectiveCap | None:
     """Return the cap on a step's payload in a direction; None without one."""
     boundary = (_ACTIVITY if step.activity else _WORKFLOW).get(direction, direction)
-    return cap_for(step.runtime, boundary, step.version, step.variant)
+    return cap_for(step.runtime, boundary, step.variant)
 
 
-def cap_for(runtime: str, boundary: str, version: str | None = None, variant: str | None = None) -> EffectiveCap | None:
-    """Return the cap of a runtime at a boundary, or None without one.
+def cap_for(runtime: str, boundary: str, variant: str | None = None) -> EffectiveCap | None:
+    """Return the cap of a runtime at a boundary, or None without one: the smallest cap of all its versions.
 
-    ``version`` is the version that the table's ``versions`` refer to: the server's or sidecar's, else the library's.
-    Without it, the smallest cap of all versions is used. Without ``variant``, only rows without one are used.
+    Without ``variant``, only rows without one are used.
     """
     found = _found
-    key = (runtime, boundary, version, variant)
+    key = (runtime, boundary, variant)
     try:
         return found[key]
     except ours(KeyError):
         if len(found) >= _MOST_FOUND:
             found.clear()
-        held = found[key] = _look_up(runtime, boundary, version, variant)
+        held = found[key] = _look_up(runtime, boundary, variant)
         return held
 
 
@@ -98,12 +86,10 @@ def discover(runtime: str, boundary: str, cap_bytes: int, variant: str | None = 
         _found = {}
 
 
-def _look_up(runtime: str, boundary: str, version: str | None, variant: str | None) -> EffectiveCap | None:
+def _look_up(runtime: str, boundary: str, variant: str | None) -> EffectiveCap | None:
     rows = [cap for cap in payload_caps() if (cap.runtime, cap.boundary) == (runtime, boundary)]
     configured = {(of, at): cap_bytes for of, at, cap_bytes in settings.current().caps}
-    of_version = [row for row in rows if _speaks_of(row.versions, version)]  # without a version, of all
-    of_variant = [row for row in of_version if row.variant == variant]
-    chosen = of_variant or [row for row in of_version if not row.variant]
+    chosen = [row for row in rows if row.variant == variant] or [row for row in rows if not row.variant]
     cap_bytes = _told(configured, runtime, boundary, chosen)
     if cap_bytes is None and not (any(row.cumulative for row in rows) if rows else boundary == "history"):
         cap_bytes = configured.get((runtime, "payload"))
@@ -130,25 +116,6 @@ def _told(said: Mapping[_Boundary, int], runtime: str, boundary: str, rows: Iter
         return cap_bytes
     shares = [int(row.share * said[runtime, row.share_of]) for row in rows if (runtime, row.share_of) in said]
     return min(shares, default=None)
-
-
-def _speaks_of(versions: str, version: str | None) -> bool:
-    release = _release(version or "")
-    if versions == "*" or release is None:
-        return True
-    clauses = re.findall(r"([<>=!]+)\s*([\d.]+)", versions)
-    return all(_COMPARISONS[sign](release, _release(number) or ()) for sign, number in clauses)
-
-
-def _release(version: str) -> tuple[int, ...] | None:
-    """Return the numbers of a version without trailing zeros; a pre-release counts as its release."""
-    match = re.match(r"v?(\d+(?:\.\d+)*)", version)
-    if match is None:
-        return None
-    numbers = [int(number) for number in match[1].split(".")]
-    while numbers and not numbers[-1]:
-        numbers.pop()
-    return tuple(numbers)
 
 
 # The budget of a tool's result: the bytes that the weakest layer on its way accepts. A result passes the ceiling of

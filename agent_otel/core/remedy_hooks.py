@@ -18,6 +18,7 @@ from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
 from agent_otel.settings import checks as setting_checks
 
 if TYPE_CHECKING:
+    import weakref
     from collections.abc import Callable, Iterable, Sequence
 
     from agent_otel.core.tool_invocation import Dispatch
@@ -32,6 +33,9 @@ Response: TypeAlias = tuple[Any, list[Any] | None]
 #: Part and id of the messages that a layer above the SDKs is about to send, for wire formats without message ids.
 message_ids: ContextVar[tuple[tuple[str, str | None], ...]] = ContextVar("agent_otel_message_ids", default=())
 
+#: The request that this task or thread is sending; its ``reservation`` are the tokens that are set aside for it.
+sending: ContextVar[weakref.ref[Any] | None] = ContextVar("agent_otel_sending", default=None)
+
 _UNDECIDED = object()
 
 #: Makes the remedies for results. The functions below call their methods of the same names.
@@ -40,6 +44,7 @@ make_request_remedies: Callable[[Settings], Any] | None = None
 make_dialogues: Callable[[Settings], Any] | None = None
 make_summaries: Callable[[Settings], Any] | None = None
 make_model_boundary: Callable[[], Any] | None = None
+make_backpressure: Callable[[], Any] | None = None
 
 
 @functools.lru_cache(maxsize=1)
@@ -183,3 +188,30 @@ def announce_messages(messages: Iterable[tuple[str, str | None]]) -> None:
     """Keep part and id of the messages of a request for the SDK that sends it, when duplicates are to be removed."""
     if settings.current().deduplicate_history:
         message_ids.set(tuple(messages))
+
+
+@functools.lru_cache(maxsize=1)
+def backpressure() -> Any:
+    """Return the remedy that lets model requests wait; None when it is off."""
+    return None if make_backpressure is None or settings.current().tokens_per_minute is None else make_backpressure()
+
+
+@errors.guarded("model_request.retry")
+def attempt_refused(refused: Any) -> None:
+    """Report a response, or an exception, after which an SDK may send the running request again."""
+    reservation = _reservation()
+    if reservation is not None:
+        reservation.attempt_refused(refused)
+
+
+def retry_delay(seconds: float) -> float:
+    """Return the seconds before an SDK sends the running request again: its own, or more after refusals."""
+    with errors.reported("model_request.retry"):
+        reservation = _reservation()
+        return seconds if reservation is None else reservation.delay(seconds)
+    return seconds
+
+
+def _reservation() -> Any:
+    reference = sending.get()
+    return getattr(None if reference is None else reference(), "reservation", None)

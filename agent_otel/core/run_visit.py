@@ -1,4 +1,4 @@
-"""Context managers around an outermost run of an agent: one execution, and where no span is open, one trace.
+"""A run of an agent, or a block that the program names: one execution, and where no span is open, one trace.
 
 A generator's run is current during its steps only. A run that continues in a task ends with that task.
 """
@@ -8,26 +8,29 @@ from __future__ import annotations
 import functools
 import secrets
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from agent_otel import semconv
-from agent_otel._internal import errors, failures, fork
-from agent_otel.core import execution_context, fragments, switches, tool_names
+from agent_otel._internal import collected, errors, failures, fork
+from agent_otel.core import execution_context, fragments, tool_names
 from agent_otel.core.execution_context import Run, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
-from agent_otel.core.tool_visit import is_suppressed
-from agent_otel.telemetry import spans
-from agent_otel.telemetry.metrics import is_active
+from agent_otel.core.tool_visit import measures
+from agent_otel.telemetry import metrics, spans
 from agent_otel.telemetry.setup import Telemetry, telemetry
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from agent_otel.core.execution_context import Identity
+    from agent_otel.core.execution_state import Totals
     from agent_otel.core.types import AgentRun, Invocation, RunReader
+    from agent_otel.telemetry.sinks.base import Exemplar
 
 _MOST_PAUSED = 1_024
 #: The first spans of runs that wait to be resumed, by the runs' ids.
@@ -39,11 +42,6 @@ _ENDS = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 class RunVisit:
     """A wrapped function that runs an agent, as a context manager around the user's call."""
-
-    __slots__ = (
-        *("__weakref__", "_around", "_is_inside", "_is_paused", "_out", "_reader", "_span", "_within", "goes_on"),
-        "run",
-    )
 
     def __init__(self, reader: RunReader, begun: AgentRun, *, goes_on: bool = False) -> None:
         self._reader = reader
@@ -59,9 +57,13 @@ class RunVisit:
         self.run = Run(secrets.token_hex(16), agent or workflow, conversation, self, workflow)
         self._out = telemetry(self.run.agent, workflow)
         self._within = spans.current_span()
-        is_traced = begun.traces or any(map(is_active, reader.also_traced_by))
+        is_traced = begun.traces or any(map(metrics.is_active, reader.also_traced_by))
         paused = None if begun.resumes is None else _paused.pop(begun.resumes, None)
-        self._span = None if is_traced or self._is_inside else open_span(self._out, self._within, self.run, paused)
+        self._span = None
+        if not is_traced and not self._is_inside:
+            operation = semconv.INVOKE_AGENT if workflow is None else semconv.INVOKE_WORKFLOW
+            name, ids = workflow or self.run.agent, (self.run.id, conversation)
+            self._span = _open_span(self._out, self._within, operation, name, ids, paused=paused)
         opened = self._within if self._span is None else self._span.span
         if opened is not None and opened.get_span_context().is_valid:
             self.run.root = opened.get_span_context()
@@ -129,26 +131,21 @@ class RunVisit:
         run.is_over = True
         if self._is_inside:
             return
-        totals, agent = run.totals, run.agent or ""
+        totals, agent, state = run.totals, run.agent or "", executions.known(run.key)
         out = self._out.of((agent, run.workflow or agent))  # the agent may be known by now
         if totals.unsettled is not None and error_type is None and not self._is_paused:
             totals.unsettled(totals.tool_calls)
-        state = executions.known(run.key)
         if state is not None:
             fragments.count_lost(out, state)
         exemplar = spans.exemplar_of_run(self._span, self._within)
-        if self._span is not None:
-            self._span.write({**out.label_attributes, **totals.attributes()}, error_type, None)
-            self._span.end()
+        _end_span(self._span, out, totals, error_type)
         if totals.tool_calls or totals.payload_bytes:
             out.metrics.execution(totals.tool_calls, totals.result_bytes, totals.payload_bytes)
         out.metrics.spent(run.id, totals, exemplar)
         state = executions.known(run.id) if run.conversation is None else None
         if state is not None:  # its calls are kept: a resumed run delivers results
             fragments.count_ignored(out, state)
-        acting = result_remedies()
-        if acting is not None:
-            acting.finished(run.id)
+        _tell_remedies(run.id)
 
     def step(self) -> Self:
         """Return the context manager around the next step of a generator."""
@@ -170,28 +167,10 @@ class RunVisit:
         self._finish(None)
 
 
-def open_span(
-    out: Telemetry, within: Span | None, run: Run, paused: SpanContext | None = None
-) -> spans.OpenSpan | None:
-    """Open the span of a run where no span is open; None where there is one, or the setting excludes it.
-
-    The parent of a resumed run is the first span of the run that was ``paused``.
-    """
-    if out.tracer is None or within is None or within.get_span_context().is_valid:
-        return None
-    operation = semconv.INVOKE_AGENT if run.workflow is None else semconv.INVOKE_WORKFLOW
-    attributes = execution_context.run_attributes(operation, run.id, out.label_attributes, run.conversation)
-    name = run.workflow or run.agent or ""
-    around = None if paused is None else trace.set_span_in_context(NonRecordingSpan(paused))
-    return spans.open_run_span(out.tracer, out.settings.spans, operation, name, attributes, within=around)
-
-
 @errors.guarded("run.enter")
 def enter_run(reader: RunReader, invocation: Invocation, *, is_stream: bool = False) -> RunVisit | None:
     """Begin an outermost run of an agent; return None when the call begins none."""
-    if not switches.enabled or switches.muted.get():
-        return None
-    return None if is_suppressed() else begin(reader, reader.run(invocation), is_stream=is_stream)
+    return begin(reader, reader.run(invocation), is_stream=is_stream) if measures() else None
 
 
 #: Begins a run at the first step of a generator.
@@ -214,3 +193,110 @@ def _error_of(task: Any) -> BaseException | None:
     # Not exception(), after which asyncio does not log an exception that the program never retrieves.
     error: BaseException | None = task._exception  # noqa: SLF001
     return error
+
+
+def _open_span(  # noqa: PLR0913 - what is known of an execution
+    out: Telemetry,
+    within: Span | None,
+    operation: str,
+    name: str | None,
+    ids: tuple[str, str | None],
+    *,
+    paused: SpanContext | None = None,
+) -> spans.OpenSpan | None:
+    """Open the span of an execution where no span is open; None where there is one, or the setting excludes it.
+
+    ``ids`` are those of the execution and of its conversation. The parent of a resumed run is the first span of the run
+    that was ``paused``.
+    """
+    if out.tracer is None or within is None or within.get_span_context().is_valid:
+        return None
+    attributes = execution_context.run_attributes(operation, ids[0], out.label_attributes, ids[1])
+    around = None if paused is None else trace.set_span_in_context(NonRecordingSpan(paused))
+    return spans.open_run_span(out.tracer, out.settings.spans, operation, name or "", attributes, within=around)
+
+
+def _end_span(
+    span: spans.OpenSpan | None,
+    out: Telemetry,
+    totals: Totals | None,
+    error_type: str | None,
+    ended_ns: int | None = None,
+) -> None:
+    if span is not None:
+        span.write({**out.label_attributes, **(totals.attributes() if totals else {})}, error_type, None)
+        span.end(ended_ns)
+
+
+def _tell_remedies(execution_id: str) -> None:
+    acting = result_remedies()
+    if acting is not None:
+        acting.finished(execution_id)
+
+
+# Executions that the program names: the span around the block, and the totals at its end.
+
+
+#: Returns the labels of the execution that the program named in this context.
+metrics.of_execution = lambda: getattr(execution_context.explicit.get(), "labels", None)
+
+
+class NamedExecution:
+    """A block that the program names as an execution. If no span is open, it opens one and is one trace."""
+
+    def __init__(self, identity: Identity) -> None:
+        self._identity = identity
+        self._out: Telemetry | None = None
+        self._span: spans.OpenSpan | None = None
+        self._within: Span | None = None
+
+    @errors.guarded("execution.enter")
+    def begin(self) -> None:
+        """Open the span of the block and make it current."""
+        if not measures():
+            return
+        collected.follow()
+        collected.run_due()  # the end of another block of the same id may wait
+        out, named = telemetry(), self._identity  # with the labels of the block; its end is outside of them
+        self._out, self._within = out, spans.current_span()
+        self._span = _open_span(out, self._within, semconv.INVOKE_WORKFLOW, named.workflow, (named.id, named.id))
+        if self._span is not None:
+            self._span.attach()
+
+    @errors.guarded("execution.finish")
+    def finish(self, error: BaseException | None) -> None:
+        """End the span, and record the totals; without tool calls or payloads, record nothing.
+
+        The collector ends the block of an abandoned generator in the middle of any code.
+        """
+        exemplar = spans.exemplar_of_run(self._span, self._within)
+        if self._span is not None:
+            self._span.leave()
+        # A generator that its consumer stopped reading has not failed.
+        error_type = None if error is None or isinstance(error, GeneratorExit) else failures.error_type(error)
+        collected.run(functools.partial(self._record, error_type, time.time_ns(), exemplar, error is not None))
+
+    def close(self) -> None:
+        """Close the span if an interrupt has ended `finish`."""
+        if self._span is not None:
+            self._span.close()
+
+    def _record(self, error_type: str | None, ended_ns: int, exemplar: Exemplar | None, has_failed: bool) -> None:  # noqa: FBT001 - all are positional
+        state = executions.known(self._identity.id)
+        # The agent may be known by now.
+        out = (state and state.out) or self._out or telemetry()
+        _end_span(self._span, out, state, error_type, ended_ns)
+        end(out, self._identity.id, has_failed=has_failed, exemplar=exemplar)
+
+
+def end(out: Telemetry, execution_id: str, *, has_failed: bool = False, exemplar: Exemplar | None = None) -> None:
+    """Record the totals of an execution that has ended, and forget it; one without state records nothing."""
+    finished = executions.finish(execution_id)
+    if finished is not None:
+        if finished.unsettled is not None and not has_failed:
+            finished.unsettled(finished.tool_calls)
+        fragments.count_lost(out, finished)
+        fragments.count_ignored(out, finished)
+        out.metrics.execution(finished.tool_calls, finished.result_bytes, finished.payload_bytes)
+        out.metrics.spent(execution_id, finished, exemplar)
+    _tell_remedies(execution_id)

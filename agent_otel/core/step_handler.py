@@ -14,7 +14,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
-from agent_otel.core import execution_context, model_calls, named_execution, switches
+from agent_otel.core import execution_context, model_calls, run_visit, switches
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
@@ -41,21 +41,6 @@ class StepVisit:
 
     `leave` takes the step out of the context before its end, where its output is read later.
     """
-
-    __slots__ = (
-        *(
-            "__weakref__",
-            "_around",
-            "_calls",
-            "_carrier",
-            "_given",
-            "_opened_by_handler",
-            "_out",
-            "_started_ns",
-            "_unlabelled",
-        ),
-        *("refused", "span", "step", "weighed"),
-    )
 
     def __init__(self, step: Step, *, opened_by_handler: bool = False) -> None:
         self._out = payloads.telemetry_of(step)
@@ -109,7 +94,12 @@ class StepVisit:
         out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
             attributes = {**payloads.step_attributes(self.step), **out.label_attributes}
-            self._describe(attributes)
+            conversation = execution_context.conversation()
+            if conversation:
+                attributes[semconv.CONVERSATION_ID] = clean(conversation)
+            state = None if self.step.execution is None else executions.known(self.step.execution)
+            if state is not None and state.turn:
+                attributes[semconv.TURN] = state.turn
             mode, name = out.settings.spans, self.step.activity or ""
             around = functools.partial(durable_runs.around, out, self.step)
             self.span = spans.open_step_span(out.tracer, mode, name, attributes, self._started_ns, current, around)
@@ -121,15 +111,6 @@ class StepVisit:
             if self._carrier.let_go is None:
                 self._carrier.let_go = self.span.leave
             self.span.attach()
-
-    def _describe(self, attributes: dict[str, Any]) -> None:
-        """Add the conversation and the number of its last model request."""
-        conversation = execution_context.conversation()
-        if conversation:
-            attributes[semconv.CONVERSATION_ID] = clean(conversation)
-        state = None if self.step.execution is None else executions.known(self.step.execution)
-        if state is not None and state.turn:
-            attributes[semconv.TURN] = state.turn
 
     def weigh(self, carried: Payload) -> None:
         """Measure a payload of the step, and keep the one that is nearer to its cap."""
@@ -162,7 +143,7 @@ class StepVisit:
                 self.weigh(outcome.carried)
             if outcome.refused is not None:
                 self.refused = True
-                payloads.reject(self._out, self.step, outcome.refused_direction)
+                payloads.reject(self._out, self.step, semconv.OUTPUT)
         given, self._given = self._given, None
         made = None if outcome is None or error_type is not None or outcome.carried is None else outcome.carried.data
         is_plain = not self._carrier.has_requested and self._tool_calls() == self._calls
@@ -178,8 +159,6 @@ class StepVisit:
 
 class WrappedStep(StepVisit):
     """A wrapped function that runs a step, as a context manager around the user's call."""
-
-    __slots__ = ("_call", "_outcome", "_reader")
 
     def __init__(self, reader: StepReader, step: Step, call: Invocation) -> None:
         super().__init__(step, opened_by_handler=reader.opened_by_handler)
@@ -310,7 +289,7 @@ def execution_ended(execution_id: str) -> None:
         durable_runs.ended(plain_id)
     execution = executions.known(plain_id) if plain_id is not None else None
     if switches.enabled and plain_id is not None and execution is not None:
-        named_execution.end(execution.out or telemetry(None, execution.workflow), plain_id)
+        run_visit.end(execution.out or telemetry(None, execution.workflow), plain_id)
 
 
 def payload(step: Step, reading: Payload, started_ns: int | None = None, refused: str | None = None) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span
 
     from agent_otel.core.execution_context import Run
-    from agent_otel.core.execution_state import ExecutionState, SeenCall
+    from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.payload_cap import Budget
     from agent_otel.core.tool_definitions import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
@@ -149,6 +149,7 @@ class ToolInvocation(Dispatch):
     span: OpenSpan | None = None
     start_ns = 0
     structured: Size | None = None
+    totals: Totals  # of the run, else of the state
     #: Number of the model request that led to the call, 0 where that is not available; and of the last one inside it.
     turn = 0
     turn_inside = 0
@@ -206,11 +207,11 @@ class ToolInvocation(Dispatch):
         """Hash and measure the arguments before the tool can change them, and record the call in its execution."""
         self.args_hash, self.args_bytes = digest_arguments(arguments, self.out.args_key)
         if self.place is not None:
-            totals = None if self.run is None else self.run.totals
+            run_totals = None if self.run is None else self.run.totals
             self.state, is_repeated = executions.began(
-                self.place, self.name, self.args_hash, self.call.call_id, totals, self.asked
+                self.place, self.name, self.args_hash, self.call.call_id, run_totals, self.asked
             )
-            self.state.out = self.out
+            self.state.out, self.totals = self.out, run_totals or self.state
             self.repeated = semconv.ARGUMENTS if is_repeated else None
             around, asked = current.get(), self.asked
             if asked is not None:
@@ -287,8 +288,8 @@ class ToolInvocation(Dispatch):
         if may_be_full and round_counts.note(self.name, value, self.call.arguments, left, self.args_hash):
             self.cuts = ((semconv.LAYER_TOOL, semconv.SUSPECTED),)
         if self.state is not None and self.repeated is None:
-            totals = self.state if self.run is None else self.run.totals
-            self.repeated = totals.again(self.name, outcome(value, self.produced, self.call.arguments), self.turn)
+            found = outcome(value, self.produced, self.call.arguments)
+            self.repeated = self.totals.again(self.name, found, self.turn)
 
     def _read_handed_back(self, result: ToolResult) -> None:
         handed = size(result.value)
@@ -406,8 +407,7 @@ def span_attributes(call: ToolInvocation) -> dict[str, Any]:  # noqa: C901 - all
         if not call.produced.exact:
             attributes[semconv.RESULT_ESTIMATED] = True
     if call.repeated and call.state is not None:
-        totals = call.state if call.run is None else call.run.totals
-        attributes.update(totals.loop_attributes(call.name, call.repeated))
+        attributes.update(call.totals.loop_attributes(call.name, call.repeated))
     # Also of a call without a result: remedies act on the text of a failure, too.
     attributes[semconv.RESULT_BUDGET_BYTES], attributes[semconv.RESULT_BUDGET_LAYER] = call.budget()
     if call.structured is not None:
@@ -430,7 +430,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
 ) -> None:
     """Record a call that has ended, after ``seconds``, on the metrics of its tool."""
     series, produced, layer, is_large, read_bytes = call.series, call.produced, None, False, 0
-    read = produced or call.failed
+    read, record = produced or call.failed, call.out.metrics.record
     if read is not None:
         read_bytes, _ = read
     if produced is not None or call.handed is not None:  # a model reads it
@@ -451,8 +451,7 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         if is_large:
             series.large.add(1, exemplar)
     if call.raised and produced is None and read is not None and call.name not in semconv.OWN_TOOLS:
-        names = call.name, call.error_type
-        call.out.metrics.record(semconv.RESULT_SIZE, read_bytes, *names, exemplar=exemplar)
+        record(semconv.RESULT_SIZE, read_bytes, call.name, call.error_type, exemplar=exemplar)
     if is_large and not call.reads_on and call.out.settings.log_large_results and metrics.is_record_due(series.tool):
         metrics.log_large_result(series.tool, read_bytes, call.budget(), call.args_hash, exemplar)
     if call.remedied is not None and read is not None:
@@ -460,15 +459,15 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
     for layer, reason in call.cuts:
         call.out.metrics.truncations(call.name, layer, reason).record(1, exemplar)
     if call.limit_reached is not None:
-        call.out.metrics.record(semconv.LIMITS_HIT, 1, call.limit_reached.limit)
+        record(semconv.LIMITS_HIT, 1, call.limit_reached.limit)
     if call.denied is not None:
-        call.out.metrics.record(semconv.POLICY_DENIED, 1, call.name, call.denied.rule, call.denied.mode)
+        record(semconv.POLICY_DENIED, 1, call.name, call.denied.rule, call.denied.mode)
     if call.repeated == semconv.ARGUMENTS:
         series.repeats.record(1, exemplar)
     elif call.repeated:
-        call.out.metrics.record(semconv.TOOL_REPEATS, 1, call.name, call.repeated, exemplar=exemplar)
+        record(semconv.TOOL_REPEATS, 1, call.name, call.repeated, exemplar=exemplar)
     if call.followup is not None:
-        call.out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, call.follows or call.name, call.followup)
+        record(semconv.TOOL_FOLLOWUPS, 1, call.follows or call.name, call.followup)
     if call.is_refused:
         series.invalid_arguments.record(1, exemplar)
     if call.change is not None:

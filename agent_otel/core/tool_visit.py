@@ -39,12 +39,16 @@ from agent_otel.core.tool_invocation import (
 from agent_otel.core.tool_invocation import current as _current
 from agent_otel.core.types import PRODUCED, ToolCall
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
+from agent_otel.measure.prints import StreamEnds
+from agent_otel.measure.size import Size, size
+from agent_otel.measure.truncation.detect import find_cut
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry import setup, spans
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from opentelemetry.trace import Span, Tracer
@@ -92,12 +96,11 @@ def running_handler() -> ToolInvocation | None:
 class Controlled:
     """A visit of a wrapped function. The policy, the limits and the remedies act on the call."""
 
-    __slots__ = ("around", "is_outermost", "reader", "record", "slot")
-    around: ToolInvocation | None
+    around: ToolInvocation | None = None
     is_outermost: bool
     reader: ToolReader
     record: Dispatch
-    slot: Slot | None
+    slot: Slot | None = None
 
     def take_turn(self) -> None:
         """Wait where the execution has too many parallel calls, before the block or in it."""
@@ -157,17 +160,15 @@ class Visit(Controlled):
     It raises nothing itself, and neither suppresses nor replaces an exception of the user's call.
     """
 
-    __slots__ = ("__weakref__", "goes_on", "opens_span")
     record: ToolInvocation
+    goes_on = False  # true when the function has returned a coroutine, around which this is entered again
 
     # Keywords would double the cost.
     def __init__(self, record: ToolInvocation, reader: ToolReader, is_outermost: bool, opens_span: bool) -> None:  # noqa: FBT001
         self.record = record
         self.reader = reader
-        self.slot = self.around = None
         self.is_outermost = is_outermost
         self.opens_span = opens_span
-        self.goes_on = False  # true when the function has returned a coroutine, around which this is entered again
         if is_outermost:
             record.visit = weakref.ref(self)
 
@@ -370,17 +371,18 @@ class Unrecorded(Controlled, Dispatch):
     None, and a policy denies it.
     """
 
+    is_outermost = False  # the running call has its slot
+    goes_on = False  # for the signature of Visit: this is entered as often as one likes
+    _outer: Unrecorded | None = None
+
     def __init__(self, reader: ToolReader, call: ToolCall | None, around: ToolInvocation | None) -> None:
         self.reader = reader
         self.record = self  # for the signature of a stream
-        self.is_outermost = False  # the running call has its slot
         self.is_readable = call is not None
         self.call = call or ToolCall(semconv.OTHER)
         self.name = self.call.name
         self.agent = self.call.agent or (None if around is None else around.agent)
         self.around = around
-        self.goes_on = False  # for the signature of Visit: this is entered as often as one likes
-        self._outer: Unrecorded | None = None
         self.passed = (reader,)
         if around is not None:
             self.execution, self.run, self.state = around.execution, around.run, around.state
@@ -530,6 +532,11 @@ def is_suppressed() -> bool:
     return _SUPPRESSING in sys.modules and bool(context.get_value("suppress_instrumentation"))
 
 
+def measures() -> bool:
+    """Return true when calls and requests of this context are measured."""
+    return switches.enabled and not switches.muted.get() and not is_suppressed()
+
+
 def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invocation) -> Visit:
     """Enter the function that a running call waits for. It calls the handler."""
     current.awaits = None
@@ -575,3 +582,161 @@ def _plain_call(call: ToolCall | None) -> ToolCall | None:
         execution=id_or_none(execution),
         type=text_or_none(call.type) or "function",
     )
+
+
+# Context managers around the steps of a tool's generator.
+
+
+def as_stream(visit: Visit) -> StreamVisit:
+    """Detach a call from the context and return its stream, which is current only during its steps."""
+    record = visit.record
+    if visit.opens_span and record.span is None:
+        open_span(record, record.within if visit.is_outermost else None, attach=False)
+    visit.leave()
+    return (EventVisit if visit.reader.events else StreamVisit)(visit)
+
+
+class _Step:
+    """A step of a generator, as a context manager.
+
+    The record refers to it weakly: when the object is gone, after an interrupt too, no step runs.
+    """
+
+    def __init__(self, visit: StreamVisit) -> None:
+        self._visit = visit
+
+    def __enter__(self) -> None:
+        self._visit.enter(weakref.ref(self))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._visit.leave(error)
+
+    def close(self) -> None:
+        """Complete an ``__exit__`` that an interrupt has ended."""
+        self._visit.leave(sys.exc_info()[1])
+
+
+class StreamVisit(Controlled):
+    """A generator tool while it runs; `step` returns the context manager around each of its steps."""
+
+    record: ToolInvocation
+
+    def __init__(self, visit: Visit) -> None:
+        self._ends = StreamEnds()
+        self.record = visit.record
+        self.reader = visit.reader
+        self.is_outermost = visit.is_outermost
+
+    def step(self) -> _Step:
+        """Return the context manager around the next step."""
+        return _Step(self)
+
+    def enter(self, step: Callable[[], object]) -> None:
+        """Make the record current during a step."""
+        with errors.reported("tool_call.step"):
+            if self.record.visit() is None:  # else this step runs inside a step of the outer function
+                self.record.visit = step
+            self.around = _current.get()
+            _current.set(self.record)
+            if self._span is not None and not self.record.finished:
+                self._span.attach()
+
+    @property
+    def _span(self) -> OpenSpan | None:
+        """Return the span when the steps are the handler's; a framework's work around them does not nest in it."""
+        return self.record.span if self.reader.station == PRODUCED else None
+
+    @errors.guarded("tool_call.item")
+    def item(self, value: Any) -> None:
+        """Add an item to the result."""
+        reading = self.reader.result(value)
+        if reading is not None:
+            self._add(reading)
+
+    def _add(self, reading: ToolResult) -> None:
+        """Add one item to the size of the result."""
+        record, value = self.record, reading.value
+        item, before = size(value), record.produced or Size(0, exact=True)
+        record.produced = Size(before.bytes + item.bytes, before.exact and item.exact)
+        record.characters += len(value) if type(value) is str else item.bytes
+        cut = find_cut(value) if issubclass(type(value), str) else None
+        record.cuts = ((semconv.LAYER_TOOL, cut.reason),) if cut and cut.reason != semconv.SUSPECTED else ()
+        self._ends.add(value)
+
+    @errors.guarded("tool_call.step")
+    def leave(self, error: BaseException | None) -> None:
+        """Take the record out of the context; an error ends the stream."""
+        # First the span, then the record: after an interrupt between the two, `running` still detects the call.
+        if self._span is not None:
+            self._span.leave()
+        if _current.get() is self.record:
+            _current.set(self.around)
+        if error is not None and self.record.finished:
+            if self._span is not None:
+                self._span.close()
+        elif error is not None:
+            if not issubclass(type(error), StopIteration | StopAsyncIteration):
+                self.record.raise_(error, self.reader)
+            self._finish(complete=True)
+
+    @errors.guarded("tool_call.abandon")
+    def abandon(self) -> None:
+        """End the stream that its consumer stopped reading; the items so far are a lower bound of the result."""
+        if not self.record.finished:
+            if self._span is not None:
+                self._span.leave()
+            self._finish(complete=False)
+
+    def _finish(self, *, complete: bool) -> None:
+        record = self.record
+        known = record.produced or Size(0, exact=True)
+        # Where the consumer stopped early, the size is a lower bound.
+        record.produced = None if record.raised else Size(known.bytes, known.exact and complete)
+        if complete and record.execution is not None:
+            record.prints = self._ends.prints()
+        finish(record)
+
+
+class EventVisit(StreamVisit):
+    """A framework's generator of events around a tool; the last event that can be read as a result is the result.
+
+    It may be the outer function of a call, or the inner one, which leads to the handler.
+    """
+
+    _is_done = _is_read = False
+    _last: ToolResult | None = None
+
+    def _add(self, reading: ToolResult) -> None:
+        """Keep an event; a later one replaces it."""
+        self._last = reading
+
+    @errors.guarded("tool_call.remedy")
+    def returned(self, value: Any) -> ToolResult | None:
+        """Read an event at once, for a remedy."""
+        reading = self.reader.result(value)
+        if reading is not None:
+            self.record.read(self.reader.station, reading)
+            self._is_read = True
+        return reading
+
+    def _finish(self, *, complete: bool) -> None:  # noqa: ARG002 - the result has passed, or there is none
+        if self._is_done:
+            return
+        self._is_done = True
+        if self.slot is not None:
+            self.slot.release()
+        record, reader = self.record, self.reader
+        if self._last is not None:
+            if record.produced is None or reader.station != PRODUCED:
+                record.read(reader.station, self._last)
+        elif self.is_outermost and not self._is_read:
+            record.unasked = record.error_type is None
+        self._last = None
+        if reader.station == PRODUCED:
+            leave_handler(record)
+            if not self.is_outermost:
+                record.awaits = reader
+        if self.is_outermost:
+            finish(record)

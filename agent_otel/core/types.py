@@ -24,8 +24,6 @@ class Invocation:
     ``state`` is the value that the ``before`` of a hook has returned for its ``after``, or a value that a reader keeps.
     """
 
-    __slots__ = ("args", "instance", "kwargs", "state")
-
     def __init__(self, instance: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], state: Any = None) -> None:
         self.instance = instance
         self.args = args
@@ -363,7 +361,7 @@ class Step(NamedTuple):
     """An activity, step, task or node of a durable runtime, with the runtime's names for it.
 
     ``runtime`` is a name of ``caps.toml``. ``workflow`` is the workflow's type or name, ``execution`` the id of its
-    run. ``version`` and ``variant`` select the cap where a runtime has several.
+    run. ``variant`` selects the cap where a runtime has several.
     """
 
     runtime: str
@@ -371,7 +369,6 @@ class Step(NamedTuple):
     workflow: str | None = None
     execution: str | None = None
     attempt: int = 1
-    version: str | None = None
     variant: str | None = None
 
 
@@ -399,7 +396,6 @@ class StepOutcome(NamedTuple):
     carried: Payload | None = None
     error_type: str | None = None
     refused: str | None = None
-    refused_direction: str = "output"
 
 
 class StepReader(NamedTuple):

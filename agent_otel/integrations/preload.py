@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from agent_otel import settings
 from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
-from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import captured_content, remedy_hooks
 from agent_otel.telemetry import providers, setup
 
@@ -73,7 +72,7 @@ def _remedies(chosen: Settings) -> None:
     remedy_hooks.dialogues()
     remedy_hooks.summaries()
     remedy_hooks.model_boundary()
-    core_backpressure.backpressure()
+    remedy_hooks.backpressure()
 
 
 def _maker(module: str, name: str) -> Callable[..., Any]:
@@ -90,4 +89,4 @@ remedy_hooks.make_request_remedies = _maker("history.request_rewriter", "Request
 remedy_hooks.make_dialogues = _maker("claim_check.dialogue", "Dialogues")
 remedy_hooks.make_summaries = _maker("history.automatic_summaries", "Summaries")
 remedy_hooks.make_model_boundary = _maker("model_boundary", "ModelBoundary")
-core_backpressure.make = _maker("backpressure", "current")
+remedy_hooks.make_backpressure = _maker("backpressure", "current")

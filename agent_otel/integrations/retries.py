@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.daemon_pool import is_in_asyncio
-from agent_otel.core.backpressure import attempt_refused, retry_delay
+from agent_otel.core.remedy_hooks import attempt_refused, retry_delay
 from agent_otel.integrations.hooks import Hook, Passing, revising
 
 if TYPE_CHECKING:

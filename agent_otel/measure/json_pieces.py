@@ -63,8 +63,6 @@ class BudgetError(ValueError):
 class _Frame:
     """An open container: its remaining members, and the text that closes it."""
 
-    __slots__ = ("closing", "id", "is_object", "is_record", "members", "separator", "singles", "width")
-
     def __init__(self, members: Iterable[Any], brackets: str, opened: int, *, is_record: bool) -> None:
         self.members: Iterator[Any] = iter(members)
         self.is_object = brackets == "{}"

@@ -574,7 +574,7 @@ fork.after_fork(costliest.reset)
 # Labels of the program, such as a tenant or a team, on all metrics and spans. ``AGENT_OTEL_LABELS`` names them. A value
 # is fixed there, or comes from ``agent_otel.execution(labels=…)`` or from OpenTelemetry's baggage.
 
-#: Returns the labels that the program gave the execution in this context; `agent_otel.core.named_execution` sets it.
+#: Returns the labels that the program gave the execution in this context; `agent_otel.core.run_visit` sets it.
 of_execution: Callable[[], Mapping[str, str] | None] = dict
 
 

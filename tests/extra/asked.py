@@ -66,7 +66,7 @@ def told(telemetry: Telemetry) -> Json:
     """What this package tells: the spans' attributes, and the metrics as Prometheus gets them."""
     from prometheus_client import REGISTRY
 
-    from agent_otel.core.payload_analysis import _analyst
+    from agent_otel.core.payload import _analyst
 
     time.sleep(0.3)  # an activity's span may end after the workflow
     _analyst.drain()

@@ -240,41 +240,33 @@ def configure() -> Iterator[Callable[[str], None]]:
     ("key", "expected"),
     [
         (("temporal", "activity_input"), EffectiveCap(2097152, "table")),
-        (("temporal", "activity_output", "1.35.0"), EffectiveCap(2097152, "table")),
         (("temporal", "history"), EffectiveCap(52428800, "table")),
         (("temporal", "message"), EffectiveCap(4194304, "table")),
         (("temporal", "state"), None),
         (("dapr", "activity_input"), EffectiveCap(2097152, "table")),
-        (("dapr", "activity_input", "1.14.4"), None),
         (("dapr", "activity_output"), EffectiveCap(3984588, "table")),
         (("dapr", "history"), EffectiveCap(3984588, "table")),
-        (("dapr", "history", "1.17.6"), EffectiveCap(4194304, "table")),
-        (("dapr", "history", "1.17.7"), EffectiveCap(3984588, "table")),
-        (("dapr", "history", "1.17.10"), EffectiveCap(3984588, "table")),
-        (("dapr", "history", "v1.18.0-rc.1"), EffectiveCap(3984588, "table")),
-        (("dapr", "history", "edge"), EffectiveCap(3984588, "table")),
         (("restate", "activity_output"), EffectiveCap(33554432, "table")),
         (("aws-step-functions", "state"), EffectiveCap(262144, "table")),
         (("aws-durable", "activity_output"), EffectiveCap(262144, "table")),
-        (("aws-durable", "activity_output", None, "chained-invoke"), EffectiveCap(1048576, "table")),
+        (("aws-durable", "activity_output", "chained-invoke"), EffectiveCap(1048576, "table")),
         (("azure-durable-task-scheduler", "activity_output"), EffectiveCap(1048576, "table")),
         (("azure-storage", "message"), None),
-        (("durabletask", "activity_output", "1.12.0"), EffectiveCap(4194304, "table")),
         (("inngest", "event"), EffectiveCap(262144, "table")),
-        (("inngest", "event", None, "paid"), EffectiveCap(3145728, "table")),
+        (("inngest", "event", "paid"), EffectiveCap(3145728, "table")),
         (("inngest", "state"), EffectiveCap(33554432, "table")),
         (("prefect", "workflow_input"), EffectiveCap(524288, "table")),
         (("prefect", "activity_output"), None),
         (("celery", "message"), None),
-        (("celery", "message", None, "sqs"), EffectiveCap(1048576, "table")),
-        (("celery", "message", None, "amqp"), EffectiveCap(16777216, "table")),
-        (("celery", "message", None, "memory"), None),
-        (("celery", "activity_input", None, "sqs"), EffectiveCap(587202, "inferred")),
+        (("celery", "message", "sqs"), EffectiveCap(1048576, "table")),
+        (("celery", "message", "amqp"), EffectiveCap(16777216, "table")),
+        (("celery", "message", "memory"), None),
+        (("celery", "activity_input", "sqs"), EffectiveCap(587202, "inferred")),
         (("langgraph", "state"), None),
-        (("langgraph", "state", None, "postgres"), EffectiveCap(268435455, "table")),
-        (("langgraph", "state", None, "sqlite"), EffectiveCap(1000000000, "table")),
-        (("langgraph", "state", None, "memory"), None),
-        (("dbos", "activity_output", None, "postgres"), EffectiveCap(1073741823, "table")),
+        (("langgraph", "state", "postgres"), EffectiveCap(268435455, "table")),
+        (("langgraph", "state", "sqlite"), EffectiveCap(1000000000, "table")),
+        (("langgraph", "state", "memory"), None),
+        (("dbos", "activity_output", "postgres"), EffectiveCap(1073741823, "table")),
         (("google-workflows", "state"), EffectiveCap(512000, "table")),
         (("trigger-dev", "workflow_input"), EffectiveCap(3145728, "table")),
         (("vercel-workflow", "activity_output"), EffectiveCap(50000000, "table")),
@@ -287,33 +279,12 @@ def test_without_settings_the_table_holds(key: tuple[str, str], expected: Effect
     assert expected == cap_for(*key)
 
 
-@each_row(
-    ("versions", "version", "expected"),
-    [
-        ("*", "1.0", True),
-        (">=1.15.0", "1.15", True),
-        ("<=1.15", "1.15.0", True),
-        ("==1.2", "1.2.0", True),
-        ("!=1.2", "1.2.0", False),
-        (">1.2,<2", "1.10", True),
-        (">1.2,<2", "2.0.0", False),
-        (">1.2, <2", "1.2", False),
-        (">=1.2", "", True),
-        (">=1.2", None, True),
-    ],
-    around=_anew,
-)
-def test_versions_are_compared_by_number(versions: str, version: str | None, expected: bool) -> None:  # noqa: FBT001
-    assert expected is MODULE._speaks_of(versions, version)
-
-
 def test_every_row_is_some_answer() -> None:
-    """No row is hidden by another: each holds for its own variant and a version it speaks of."""
+    """No row is hidden by another: each holds for its own variant."""
     for cap in payload_caps():
-        number = re.sub(r"[^\d.]", "", cap.versions.split(",")[0])
-        version = None if cap.versions == "*" else "1.0" if cap.versions.startswith("<") else number
-        held = cap_for(cap.runtime, cap.boundary, version, cap.variant or None)
-        assert cap.bytes == (held.bytes if held else None), cap
+        if cap.versions == "*":
+            held = cap_for(cap.runtime, cap.boundary, cap.variant or None)
+            assert cap.bytes == (held.bytes if held else None), cap
 
 
 DAPR_16_MIB = {
@@ -339,7 +310,6 @@ def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
     [
         ("dapr.activity_input=3MiB", ("dapr", "activity_input"), EffectiveCap(3145728, "configured")),
         ("dapr.message=16MiB,dapr.history=1MiB", ("dapr", "history"), EffectiveCap(1048576, "configured")),
-        ("dapr.message=16MiB", ("dapr", "history", "1.17.6"), EffectiveCap(16777216, "configured")),
         ("dapr.message=1MiB", ("dapr", "history"), EffectiveCap(996147, "configured")),
         ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_output"), EffectiveCap(15938355, "configured")),
         ("dapr.message=16MiB,dapr.payload=1MiB", ("dapr", "activity_input"), EffectiveCap(1048576, "configured")),
@@ -351,9 +321,9 @@ def test_dapr_s_caps_scale_with_its_message_but_that_of_activity_input(
         ("temporal.payload=4MiB,temporal.memo=1KiB", ("temporal", "memo"), EffectiveCap(1024, "configured")),
         ("temporal.memo=1KiB,temporal.payload=4MiB", ("temporal", "memo"), EffectiveCap(1024, "configured")),
         ("inngest.payload=1MiB", ("inngest", "state"), EffectiveCap(33554432, "table")),
-        ("langgraph.payload=1MiB", ("langgraph", "state", None, "memory"), EffectiveCap(1048576, "configured")),
-        ("celery.message=256KiB", ("celery", "message", None, "sqs"), EffectiveCap(262144, "configured")),
-        ("celery.message=256KiB", ("celery", "activity_input", None, "sqs"), EffectiveCap(146800, "configured")),
+        ("langgraph.payload=1MiB", ("langgraph", "state", "memory"), EffectiveCap(1048576, "configured")),
+        ("celery.message=256KiB", ("celery", "message", "sqs"), EffectiveCap(262144, "configured")),
+        ("celery.message=256KiB", ("celery", "activity_input", "sqs"), EffectiveCap(146800, "configured")),
         ("myruntime.payload=1MiB", ("myruntime", "activity_output"), EffectiveCap(1048576, "configured")),
         ("myruntime.payload=1MiB", ("myruntime", "history"), None),
         ("myruntime.history=9MiB", ("myruntime", "history"), EffectiveCap(9437184, "configured")),
@@ -441,7 +411,7 @@ def test_what_the_runtime_tells_goes_before_the_table() -> None:
     assert EffectiveCap(1048576, "discovered") == cap_for("temporal", "activity_output")
     assert EffectiveCap(2097152, "table") == cap_for("temporal", "activity_input")
     discover("temporal", "activity_output", 524288)
-    assert EffectiveCap(524288, "discovered") == cap_for("temporal", "activity_output", "1.35.0")
+    assert EffectiveCap(524288, "discovered") == cap_for("temporal", "activity_output")
 
 
 def test_what_is_configured_goes_before_what_the_runtime_tells(configure: Callable[[str], None]) -> None:
@@ -461,8 +431,8 @@ def test_a_message_cap_that_the_runtime_tells_scales_its_shares() -> None:
 def test_what_is_told_of_a_variant_goes_before_what_is_told_of_all() -> None:
     discover("langgraph", "state", 1000, "sqlite")
     discover("langgraph", "state", 2000)
-    assert EffectiveCap(1000, "discovered") == cap_for("langgraph", "state", None, "sqlite")
-    assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state", None, "postgres")
+    assert EffectiveCap(1000, "discovered") == cap_for("langgraph", "state", "sqlite")
+    assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state", "postgres")
     assert EffectiveCap(2000, "discovered") == cap_for("langgraph", "state")
 
 

@@ -23,7 +23,7 @@ from agent_otel._internal.object_kinds import (
     sole,
     text,
 )
-from agent_otel.core.backpressure import attempt_refused, retry_delay
+from agent_otel.core.remedy_hooks import attempt_refused, retry_delay
 from agent_otel.core.types import (
     AskedCall,
     Exchange,

@@ -13,6 +13,7 @@ from __future__ import annotations
 import codecs
 import json
 import re
+from dataclasses import dataclass, field
 from json import decoder as json_decoder
 from json.encoder import encode_basestring, encode_basestring_ascii
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,7 +24,7 @@ from agent_otel.measure.breakdown.paths import HEAD
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     Quote = Callable[[str], str]
 
@@ -64,20 +65,16 @@ class Form(NamedTuple):
             raw = quote(raw)[1:-1]
         return text_bytes(raw)
 
-    def texts(self, texts: Iterable[str]) -> int:
+    def texts(self, texts: Collection[str]) -> int:
         """Bytes in the payload of so many strings; together, because a call for each costs more than the work."""
-        joined = list(texts)
-        return self.written(self.quote("".join(joined))) + (len(joined) - 1) * (2 << len(self.around))
+        return self.written(self.quote("".join(texts))) + (len(texts) - 1) * (2 << len(self.around))
 
 
 PLAIN: Final = Form(encode_basestring)
 
 
 class StopError(Exception):
-    """The text cannot be read any further."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason = reason
+    """The text cannot be read any further, for the reason in its argument."""
 
 
 def chunks_of(data: bytes | bytearray | memoryview | str) -> Iterator[str]:
@@ -98,21 +95,17 @@ class Window:
     does not end, can be let loose on any part of one.
     """
 
-    __slots__ = ("_carried", "_chunks", "_counted", "_read", "around", "at", "cut", "end", "ended", "form", "text")
+    _carried = ""
+    _counted = _read = at = end = 0
+    text = '"'
+    ended = False
+    cut = False  # whether the text ended within a string
 
     def __init__(self, chunks: Iterator[str], around: tuple[Quote, ...] = ()) -> None:
         self._chunks = chunks
-        self._carried = ""
-        self._counted = 0
-        self._read = 0
         self.around = around
         self.form = Form(_quote_ascii, around)
         """The way to write strings here: characters beyond ASCII count as escaped until an unescaped one is read."""
-        self.text = '"'
-        self.at = 0
-        self.end = 0
-        self.ended = False
-        self.cut = False  # whether the text ended within a string
 
     def quote(self, text: str) -> str:
         """Write a string as those around it are written, as far as that is known by now."""
@@ -265,8 +258,6 @@ _SMALL: Final = 256
 _WIDE: Final = 16  # members after which those of an object are decoded together
 _DEPTH: Final = 64
 _ENCODED: Final = 2  # levels of JSON in a string of JSON
-_NEAR: Final = 4096  # characters in which more than one small element ends
-_OFTEN: Final = 2
 _FAILURES: Final = 16  # guesses in one container that lead to nothing
 _GUESSES: Final = 128  # that may be wrong in one text
 _KEYS: Final = 1024
@@ -278,22 +269,22 @@ _CLOSER: Final = {"{": "}", "[": "]"}
 _MISSING: Final = object()
 
 
+@dataclass
 class _Frame:
     """An open container."""
 
-    def __init__(self, closer: str, spot: Any, fields: Any, key: str, start: int) -> None:
-        self.closer = closer
-        self.spot = spot
-        self.inner: Any = None  # the spot of an array's elements
-        self.fields = fields
-        self.key = key  # under which it stands in the container around it
-        self.start = start
-        self.count = 0
-        self.small = 0  # how many values in a row were
-        self.needle: tuple[str, int] | None = None
-        self.failures = 0
-        self.values: list[Any] = []
-        self.held = 0
+    closer: str
+    spot: Any
+    fields: Any
+    key: str  # under which it stands in the container around it
+    start: int
+    inner: Any = None  # the spot of an array's elements
+    count: int = 0
+    small: int = 0  # how many values in a row were
+    needle: tuple[str, int] | None = None
+    failures: int = 0
+    values: list[Any] = field(default_factory=list)
+    held: int = 0
 
 
 def _until_closed(read: Callable[[], tuple[str, bool]]) -> Iterator[str]:
@@ -330,7 +321,7 @@ class Reader:
         except StopError as stop:
             while self._frames:
                 self._leave()
-            return stop.reason
+            return str(stop)
         return CUT if self._window.cut else None
 
     def _step(self, frame: _Frame) -> None:
@@ -446,7 +437,7 @@ class Reader:
         window.reach(BATCH)
         needle, keep = frame.needle
         end = window.text.rfind(needle, window.at, min(window.at + BATCH, window.end))
-        if end + keep <= window.at or window.text.count(needle, window.at, window.at + _NEAR) < _OFTEN:
+        if end + keep <= window.at:
             frame.failures += 1
             return False
         opener = "{" if frame.closer == "}" else "["

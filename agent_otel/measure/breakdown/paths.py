@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent_otel._internal.lazy import pattern
@@ -25,17 +27,15 @@ _DIGIT: Final = pattern(r"\d")
 _BETWEEN_PARTS: Final = pattern(r"[-_:]")
 
 
+@dataclass(slots=True, eq=False)
 class Place:
     """A path, and the bytes of the leaves there."""
 
-    __slots__ = ("bytes", "depth", "element", "members", "path")
-
-    def __init__(self, path: str, depth: int) -> None:
-        self.path = path
-        self.depth = depth
-        self.bytes = 0
-        self.members: dict[str, Place] = {}
-        self.element: Place | None = None
+    path: str
+    depth: int
+    bytes: int = 0
+    members: dict[str, Place] = field(default_factory=dict)
+    element: Place | None = None
 
 
 class Paths:
@@ -64,12 +64,10 @@ class Paths:
 
     def sizes(self, most: int) -> dict[str, int]:
         """Bytes by path, largest first; the smallest are added up where there are more than so many."""
-        found: dict[str, int] = {}
+        found: dict[str, int] = defaultdict(int)
         for place in self._places:
-            if place.bytes:
-                path = place.path or "$"
-                found[path] = found.get(path, 0) + place.bytes
-        return largest(found, most)
+            found[place.path or "$"] += place.bytes
+        return largest({path: size for path, size in found.items() if size}, most)
 
     def _new(self, place: Place, path: str) -> Place:
         if place is self._other or len(self._places) >= _MOST_PLACES:
@@ -100,31 +98,32 @@ def largest(sizes: dict[str, int], most: int) -> dict[str, int]:
 # Values of a payload that are results of tools, or parts of one.
 
 
+@dataclass(slots=True, eq=False)
 class Scope:
     """A value that is a tool's result if ``call`` is set, which may come only after the value has been read."""
 
-    __slots__ = ("bytes", "call", "certain", "head", "matched", "name", "parent", "place", "text_bytes")
+    place: Place
+    parent: Scope | None
+    head: str = ""
+    bytes: int = 0
+    call: str | None = None
+    name: str | None = None
+    certain: bool = False  # whether the call id is one without doubt
+    text_bytes: int = 0  # of its longest text, as written in the payload
+    matched: int = 0  # bytes in it that occur elsewhere too
+    depth: int = field(init=False)
 
-    def __init__(self, place: Place, parent: Scope | None, head: str = "") -> None:
-        self.place = place
-        self.parent = parent
-        self.head = head
-        self.bytes = 0
-        self.call: str | None = None
-        self.name: str | None = None
-        self.certain = False  # whether the call id is one without doubt
-        self.text_bytes = 0  # of its longest text, as written in the payload
-        self.matched = 0  # bytes in it that occur elsewhere too
+    def __post_init__(self) -> None:
+        self.depth = 0 if self.parent is None else self.parent.depth + 1
 
     def owner(self) -> Scope | None:
         """Return the outermost result around this one: the result of an agent may hold results of tools."""
-        found, scope = None, self
-        while True:
-            if scope.call is not None:
-                found = scope
-            if scope.parent is None:
-                return found
+        found: Scope | None = None
+        scope: Scope | None = self
+        while scope is not None:
+            found = found if scope.call is None else scope
             scope = scope.parent
+        return found
 
     def hold(self, head: str, written: int) -> None:
         """Remember the longest text that is part of it."""

@@ -12,7 +12,7 @@ from agent_otel.measure.preview import clean
 from agent_otel.messages.fields import CALL_IDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from agent_otel.measure.breakdown.paths import Scope
 
@@ -48,8 +48,8 @@ class Results:
         self._tool_of = tool_of
         self._is_tool = is_tool
         self._names: dict[str, str] = {}
-        self._results: list[Scope] = []
-        self._early: dict[str, int] = {}  # bytes by tool, of those beyond the results that are remembered
+        self.scopes: list[Scope] = []
+        self._early: dict[str, int] = defaultdict(int)  # bytes by tool, of those beyond the results that are remembered
 
     def note(self, call: str, name: str | None) -> None:
         """Keep the tool of a call, if it has a name."""
@@ -58,13 +58,13 @@ class Results:
 
     def add(self, scope: Scope) -> None:
         """Take one more result."""
-        if len(self._results) < _MOST_RESULTS:
-            self._results.append(scope)
+        if len(self.scopes) < _MOST_RESULTS:
+            self.scopes.append(scope)
             return
         self.complete = False
         tool = self._tool(scope)
         if tool is not None and scope.owner() is scope:
-            self._early[tool] = self._early.get(tool, 0) + scope.bytes
+            self._early[tool] += scope.bytes
 
     def _tool(self, scope: Scope) -> str | None:
         """Return the tool of a result: from the ledger, from the name beside the result, or from its call elsewhere.
@@ -84,34 +84,30 @@ class Results:
 
     def tools(self, groups: Iterable[list[tuple[Scope | None, int]]]) -> dict[str, int]:
         """Bytes by tool: of their results, and of texts elsewhere that are a copy of one."""
-        found = dict(self._early)
-        for scope in self._results:
+        found = defaultdict(int, self._early)
+        for scope in self.scopes:
             tool = self._tool(scope) if scope.owner() is scope else None
             if tool is not None:
-                found[tool] = found.get(tool, 0) + scope.bytes
+                found[tool] += scope.bytes
         for group in groups:
             owners = [(self._owner(scope), size) for scope, size in group]
             tool = next((owner for owner, _ in owners if owner is not None), None)
             if tool is not None:
-                found[tool] = found.get(tool, 0) + sum(size for owner, size in owners if owner is None)
+                found[tool] += sum(size for owner, size in owners if owner is None)
         return largest(found, _MOST_TOOLS)
 
     def calls(self) -> dict[str, int]:
         """Bytes by call id, of the largest copy of its result."""
         found: dict[str, int] = {}
-        for scope in self._results:
+        for scope in self.scopes:
             if scope.call is not None and scope.owner() is scope and (scope.certain or self._tool(scope) is not None):
                 found[scope.call] = max(scope.bytes, found.get(scope.call, 0))
         return dict(sorted(found.items(), key=lambda item: -item[1])[:_MOST_CALLS])
 
-    def scopes(self) -> Sequence[Scope]:
-        """Return the results."""
-        return self._results
-
     def pairs(self) -> Iterator[tuple[Scope, Scope, int]]:
         """Results that stand in two forms, and the bytes of the smaller."""
         by_call = defaultdict(list)
-        for scope in self._results:
+        for scope in self.scopes:
             if scope.bytes >= SHORTEST and scope.owner() is scope:
                 by_call[scope.call].append(scope)
         for scopes in by_call.values():

@@ -11,13 +11,16 @@ after the last delivered result, and the last elements of an array if earlier el
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agent_otel.measure.breakdown.json_reader import unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, blocks, passages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from agent_otel.measure.breakdown.paths import Place, Scope
 
@@ -76,37 +79,26 @@ class UnreadBytes(NamedTuple):
     has_delivered: bool
 
 
-class _Prints(NamedTuple):
-    """The hashes of `Held` for look-ups."""
-
-    prints: frozenset[int]
-    modulus: int
-
-
+@dataclass(slots=True)
 class _Entry:
     """Bytes of consecutive texts in one place and one result."""
 
-    __slots__ = ("place", "read", "scope", "texts", "unread")
-
-    def __init__(self, place: Place, scope: Scope | None) -> None:
-        self.place = place
-        self.scope = scope
-        self.texts = 0
-        self.read = 0
-        self.unread = 0
+    place: Place
+    scope: Scope | None
+    texts: int = 0
+    read: int = 0
+    unread: int = 0
 
 
+@dataclass(slots=True)
 class _Column:
     """Bytes of one place, without results. ``tail`` has the bytes of the unread texts after the last read text."""
 
-    __slots__ = ("is_in_array", "read", "tail", "tail_texts", "unread")
-
-    def __init__(self, place: Place) -> None:
-        self.is_in_array = "[]." in place.path
-        self.read = 0
-        self.unread = 0
-        self.tail = 0
-        self.tail_texts = 0
+    is_in_array: bool
+    read: int = 0
+    unread: int = 0
+    tail: int = 0
+    tail_texts: int = 0
 
     def add(self, texts: int, read: int, unread: int) -> None:
         """Add the bytes of the next texts."""
@@ -121,28 +113,22 @@ class _Column:
         """Return the bytes that may be on their way to a model."""
         return self.tail if self.is_in_array and self.read and self.tail_texts <= _MOST_PENDING else 0
 
-    def total(self) -> int:
-        """Return the unread bytes."""
-        return self.unread + self.tail - self.pending()
-
 
 class Unread:
     """Compares the texts of one payload with the texts of model requests."""
 
     def __init__(self, held: Held) -> None:
         self._delivery = held.delivery
-        self._held = _Prints(frozenset(held.prints[: held.length]), held.modulus)
+        self._prints = frozenset(held.prints[: held.length])
+        self._modulus = held.modulus
         self._credit = _ALLOWANCE
         self._entries: list[_Entry] = []
         self._columns: dict[Place, _Column] = {}
         self._shares: dict[Place, float] = {}  # read share of a place's latest text, for texts that are not compared
 
-    def comparison(self, *, is_written: bool) -> Comparison | None:
-        """Begin the comparison of a text. If it ``is_written``, it has the escapes of the payload.
-
-        Return None if enough has been compared.
-        """
-        return Comparison(self._held, is_written=is_written) if self._credit > 0 else None
+    def comparison(self) -> Comparison | None:
+        """Begin the comparison of a text, or return None if enough has been compared."""
+        return Comparison(self._is_read) if self._credit > 0 else None
 
     def add(self, spot: _Spot, text: Comparison | None, chars: int, written: int) -> None:
         """Add a text of ``chars`` characters and ``written`` bytes in the payload."""
@@ -171,27 +157,26 @@ class Unread:
         def is_read(at: int) -> bool | None:
             sample = "\n".join(texts[at : at + _SAMPLED])
             self._credit -= len(sample) + _COST
-            return _is_read(self._held, passages(sample))
+            return self._is_read(passages(sample))
 
         unread, undecided = _unread_in(len(texts), is_read, _BATCH, _SAMPLED)
         unread, undecided = written * unread // len(texts), written * undecided // len(texts)
         self._enter(spot, len(texts), written - unread - undecided, unread)
 
-    def short(self, place: Place, scope: Scope | None, text: str, written: int) -> None:
-        """Add one short text."""
-        self._credit += len(text) // _SHARE
-        if self._credit <= 0:
-            self._skip((place, scope), 1, written)
-            return
-        self._credit -= len(text) + _COST
-        is_read = _is_read(self._held, passages(text))
-        if is_read is not None:
-            self._enter((place, scope), 1, written * is_read, written * (not is_read))
-
     def numbers(self, spot: _Spot, count: int, written: int) -> None:
         """Add the numbers of an array. A model does not read a long array, such as an embedding."""
         if count >= _NUMBERS and spot[0].path.endswith("[]"):
             self._enter(spot, count, 0, written)
+
+    def _is_read(self, found: Iterable[str]) -> bool | None:
+        """Return true if requests contained these passages, None if they prove nothing."""
+        decided = read = 0
+        for block in chain.from_iterable(map(blocks, found)):
+            number = hash(block) & MASK
+            if len(block) >= SHORTEST and not number % self._modulus:
+                decided += len(block)
+                read += len(block) * (number in self._prints)
+        return read >= _READ * decided if decided else None
 
     def totals(self, results: Iterable[Scope]) -> UnreadBytes:
         """Return the unread bytes."""
@@ -207,27 +192,24 @@ class Unread:
                 self._column(entry.place).add(entry.texts, entry.read, entry.unread)
             else:
                 read_in[owner] += entry.read
-        found: dict[str, int] = {}
+        found: dict[str, int] = defaultdict(int)
         pending = 0
         for scope, read_bytes in read_in.items():
             if deliveries[scope].is_pending:
                 pending += scope.bytes
                 continue
-            unread = _unread_of(scope, deliveries[scope], read_bytes)
-            if unread:
-                found[scope.place.path] = found.get(scope.place.path, 0) + unread
+            found[scope.place.path] += _unread_of(scope, deliveries[scope], read_bytes)
         for place, column in self._columns.items():
-            pending += column.pending()
-            unread = column.total()
-            if unread:
-                path = place.path or "$"
-                found[path] = found.get(path, 0) + unread
-        return UnreadBytes(found, pending, any(delivery.delivered for delivery in deliveries.values()))
+            later = column.pending()
+            pending += later
+            found[place.path or "$"] += column.unread + column.tail - later
+        paths = {path: unread for path, unread in found.items() if unread}
+        return UnreadBytes(paths, pending, any(delivery.delivered for delivery in deliveries.values()))
 
     def _column(self, place: Place) -> _Column:
         column = self._columns.get(place)
         if column is None:
-            column = self._columns[place] = _Column(place)
+            column = self._columns[place] = _Column("[]." in place.path)
         return column
 
     def _skip(self, spot: _Spot, texts: int, written: int) -> None:
@@ -255,34 +237,25 @@ class Unread:
 
 
 class Comparison:
-    """The comparison of a text that comes in pieces. It counts ``unread`` and ``undecided`` characters."""
+    """The comparison of a text as it is written. It counts ``unread`` and ``undecided`` characters."""
 
-    __slots__ = ("_held", "_is_read", "_is_written", "_start", "compared", "undecided", "unread")
-
-    def __init__(self, held: _Prints, *, is_written: bool) -> None:
-        self._held = held
-        self._is_written = is_written
+    def __init__(self, compare: Callable[[Iterable[str]], bool | None]) -> None:
+        self._compare = compare
         self._is_read: bool | None = None
         self._start: int | None = 0  # offset of the piece in the text's first passage; None after that passage
         self.compared = 0
         self.undecided = 0
         self.unread = 0
 
-    def watch(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Yield the pieces and compare them."""
-        for piece in pieces:
-            self.feed(piece)
-            yield piece
-
     def feed(self, piece: str) -> None:
         """Compare the next piece."""
-        is_one = not any(map(piece.__contains__, "\\" if self._is_written else '\n"\t'))
+        is_one = "\\" not in piece
 
         def is_read(at: int) -> bool | None:
             for length in _SLICES:
                 part = piece[at : at + length]
                 self.compared += len(part) + _COST
-                found = passages(unescaped(part) if self._is_written else part)
+                found = passages(unescaped(part))
                 offset = None if self._start is None else self._start + at
                 if offset is not None and (is_one or not at):
                     found[0] = found[0][-offset % LONGEST :]
@@ -290,7 +263,7 @@ class Comparison:
                     found[0] = ""  # the passage began before the slice
                 rest = found.pop()  # the passage may continue after the slice
                 found += [block for block in blocks(rest) if len(block) == LONGEST]
-                verdict = _is_read(self._held, found)
+                verdict = self._compare(found)
                 if verdict is not None:
                     self._is_read = verdict
                     return verdict
@@ -330,21 +303,6 @@ def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, 
     if last is None:
         return unread, length - unread
     return unread + (0 if last else length - before), undecided
-
-
-def _is_read(held: _Prints, found: Iterable[str]) -> bool | None:
-    """Return true if requests contained these passages, None if they prove nothing."""
-    prints, modulus = held.prints, held.modulus
-    decided = read = 0
-    for passage in found:
-        for block in (passage,) if len(passage) <= LONGEST else blocks(passage):
-            if len(block) >= SHORTEST:
-                number = hash(block) & MASK
-                if not number % modulus:
-                    decided += len(block)
-                    if number in prints:
-                        read += len(block)
-    return read >= _READ * decided if decided else None
 
 
 def _owner(scope: Scope | None, deliveries: dict[Scope, Delivery]) -> Scope | None:

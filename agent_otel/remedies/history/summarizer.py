@@ -17,7 +17,7 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import env, errors
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio, run_now, seen
-from agent_otel.core import backpressure, model_tokens, switches
+from agent_otel.core import model_tokens, remedy_hooks, switches
 from agent_otel.measure.size import estimated_tokens
 from agent_otel.messages import formats
 from agent_otel.messages.fields import fields, is_list
@@ -404,11 +404,11 @@ class Account(NamedTuple):
         self, text: str, send: Callable[[], Awaitable[Response]], seconds: float, *, blocks: bool
     ) -> Response:
         """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
-        acting = backpressure.backpressure()
+        acting = remedy_hooks.backpressure()
         if acting is None:
             return (await self._sent(text, send))[0]
         reservation = acting.apart(self.model, tokens(text))
-        token = backpressure.sending.set(weakref.ref(reservation))
+        token = remedy_hooks.sending.set(weakref.ref(reservation))
         is_answered = False
         try:
             if reservation.left() > seconds:
@@ -419,7 +419,7 @@ class Account(NamedTuple):
             is_answered = True
             return response
         finally:
-            backpressure.sending.reset(token)
+            remedy_hooks.sending.reset(token)
             error = sys.exc_info()[1]
             if not is_answered and error is not None:
                 reservation.failed(error)

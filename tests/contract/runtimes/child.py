@@ -59,7 +59,7 @@ def on(program: Any, plan: Json) -> Json:
 
 def settle(telemetry: Telemetry, case: Json) -> None:
     """Collect what a case has emitted; the runtime may report a little after its caller has the result."""
-    from agent_otel.core.payload_analysis import _analyst
+    from agent_otel.core.payload import _analyst
 
     case["spans"], case["metrics"] = [], []
     quiet = 0

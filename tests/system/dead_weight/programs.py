@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 import agent_otel
-from agent_otel.core import payload_analysis
+from agent_otel.core import payload as payloads
 from tests.contract.child import Messages, Telemetry
 from tests.system.dead_weight.texts import NOTES, page, rows
 
@@ -45,7 +45,7 @@ def files(url: str) -> None:
     state = agent.invoke({"messages": [("user", "go")]}, CONFIG, **SAVED_FIRST)
     carried = json.dumps({"files": state["files"], "messages": [message.model_dump() for message in state["messages"]]})
     agent_otel.payload(carried, runtime="queue", direction="state", workflow="files", execution="thread-1")
-    payload_analysis._analyst.drain(60)
+    payloads._analyst.drain(60)
 
 
 def artifacts(url: str) -> None:

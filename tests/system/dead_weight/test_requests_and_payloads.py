@@ -19,7 +19,7 @@ Json = dict[str, Any]
 PROGRAM = """
 import json
 import agent_otel, openai
-from agent_otel.core import payload_analysis
+from agent_otel.core import payload as payloads
 
 client = openai.OpenAI(base_url=base_url, api_key="scripted", max_retries=0)
 
@@ -30,7 +30,7 @@ def tool(call_id):
 def send(*parts): client.chat.completions.create(model="scripted", messages=list(parts))
 def carry(state, direction="input"):
     agent_otel.payload(json.dumps(state), runtime="mine", activity="turn", direction=direction)
-    payload_analysis._analyst.drain(60)
+    payloads._analyst.drain(60)
 class Agent:
     def __init__(self, cut=32_000):
         self.cut = cut

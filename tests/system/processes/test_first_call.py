@@ -102,7 +102,7 @@ def test_a_framework_brings_the_modules_and_no_provider(
 def test_a_durable_runtime_brings_the_analysis_of_payloads(
     environment: Callable[[str], Environment], statement: str, *, is_loaded: bool
 ) -> None:
-    program = f"import sys\n{statement}\nprint('agent_otel.core.payload_analysis' in sys.modules)"
+    program = f"import sys\n{statement}\nprint('agent_otel.core.payload' in sys.modules)"
     child = environment("langchain").run(program, env={"AGENT_OTEL": "1"}, check=True)
 
     assert f"{is_loaded}\n" == child.stdout

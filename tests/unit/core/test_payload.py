@@ -23,8 +23,8 @@ import agent_otel
 {body}
 
 from agent_otel._internal import errors
-from agent_otel.core import payload_analysis
-payload_analysis._analyst.drain()
+from agent_otel.core import payload as payloads
+payloads._analyst.drain()
 print(json.dumps({{
     "spans": [span for span in telemetry.spans() if not span["name"].startswith("invoke_workflow")],
     "metrics": telemetry.metrics(), "messages": messages.take(),

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import settings
-from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import execution_context, remedy_hooks
 from agent_otel.integrations import preload  # noqa: F401 - remedies register with the core
 from agent_otel.remedies import backpressure, limits, pagination
@@ -26,7 +25,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     """Set variables, and read the settings anew; each test begins and ends with nothing kept."""
     cached = (
         *(settings.current, remedy_hooks.result_remedies, remedy_hooks.skips_calls, policy.current, pagination.signer),
-        *(source.current, backpressure.current, core_backpressure.backpressure, limits.current),
+        *(source.current, backpressure.current, remedy_hooks.backpressure, limits.current),
     )
 
     def forget() -> None:
@@ -44,7 +43,7 @@ def set_variables(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Non
     # As a process registers them that has the settings from its start.
     monkeypatch.setattr(remedy_hooks, "make_result_remedies", Remedies)
     monkeypatch.setattr(remedy_hooks, "make_request_remedies", Requests)
-    monkeypatch.setattr(core_backpressure, "make", backpressure.current)
+    monkeypatch.setattr(remedy_hooks, "make_backpressure", backpressure.current)
     forget()
     yield set_them
     limits.token_counter(None)

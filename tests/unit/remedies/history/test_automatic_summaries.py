@@ -18,7 +18,6 @@ import pytest
 import agent_otel
 from agent_otel import semconv
 from agent_otel._internal import env, errors
-from agent_otel.core import backpressure as core_backpressure
 from agent_otel.core import remedy_hooks
 from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.executions import executions
@@ -471,7 +470,7 @@ def test_a_counter_of_the_program_is_better_than_usage() -> None:
 def acting(set_variables: Callable[..., None]) -> Backpressure:
     """A budget of 1,000 tokens a second."""
     set_variables(AGENT_OTEL_TOKENS_PER_MINUTE="60000")
-    core_backpressure.backpressure.cache_clear()
+    remedy_hooks.backpressure.cache_clear()
     found = backpressure.current()
     assert found is not None
     return found
@@ -524,8 +523,8 @@ def test_without_tokens_in_time_no_summary_is_made(
 
 def test_a_refused_request_for_a_summary_lets_the_agent_wait(acting: Backpressure) -> None:
     def summarise(_: str) -> str:
-        core_backpressure.attempt_refused(SimpleNamespace(status_code=429, headers={"retry-after": "100"}))
-        assert core_backpressure.retry_delay(1.0) > 90
+        remedy_hooks.attempt_refused(SimpleNamespace(status_code=429, headers={"retry-after": "100"}))
+        assert remedy_hooks.retry_delay(1.0) > 90
         return "Short."
 
     with agent_otel.execution("run-1"):
