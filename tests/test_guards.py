@@ -22,7 +22,6 @@ PLAIN = {
     ("_internal/daemon_pool.py", "StopIteration"): "the end of a coroutine, which no signal handler raises",
     ("_internal/env.py", "Exception"): "writes to standard error while the interpreter starts",
     ("_internal/fork.py", "RuntimeError"): "in a hook of a fork, from which Python lets no exception out",
-    ("integrations/frameworks/agno.py", "StopIteration, _Failed"): "the block raises one of them itself, as a protocol",
     ("remedies/history/summarizer.py", "asyncio.CancelledError"): "a BaseException, of a task that this module cancels",
 }
 

@@ -21,45 +21,32 @@ if TYPE_CHECKING:
 _State = TypeVar("_State")
 
 
-class _Running(Generic[_State]):
-    """A hooked call while it runs; the frame of its wrapper holds the only reference."""
-
-    __slots__ = ("__weakref__", "before", "state")
-
-    def __init__(self, state: _State, before: weakref.ref[_Running[_State]] | None) -> None:
-        self.state = state
-        self.before = before
-
-
 class Within(Generic[_State]):
     """A variable of a context that holds the state of a hooked call while the call runs.
 
     A signal handler may raise at any moment and end a call without its ``after``. The variable refers weakly to the
-    call, so that nothing is left of one that has ended in this way.
+    call, which the frame of its wrapper holds alone, so that nothing is left of one that has ended in this way.
     """
 
     def __init__(self, name: str) -> None:
-        self._call: ContextVar[weakref.ref[_Running[_State]] | None] = ContextVar(name, default=None)
+        self._visit: ContextVar[weakref.ref[_Visit] | None] = ContextVar(name, default=None)
 
     def get(self) -> _State | None:
         """Return the state of the call that runs in this context; None without one."""
-        call = self._call.get()
-        running = None if call is None else call()
-        return None if running is None else running.state
+        reference = self._visit.get()
+        visit = None if reference is None else reference()
+        return None if visit is None else visit.invocation.state
 
-    def running(self, state: _State) -> _Running[_State]:
-        """Return a call that has yet to begin, for `enter` and `leave`: an interrupt may come between the two."""
-        return _Running(state, self._call.get())
-
-    def enter(self, running: _Running[_State]) -> None:
+    def enter(self, visit: _Visit) -> None:
         """Begin the call."""
-        self._call.set(weakref.ref(running))
+        visit.around = self._visit.get()
+        self._visit.set(weakref.ref(visit))
 
-    def leave(self, running: _Running[_State]) -> None:
+    def leave(self, visit: _Visit) -> None:
         """Restore what ran before; a call may end in another context than it began in, where it does not run."""
-        call = self._call.get()
-        if call is not None and call() is running:
-            self._call.set(running.before)
+        reference = self._visit.get()
+        if reference is not None and reference() is visit:
+            self._visit.set(visit.around)
 
 
 class Flag:
@@ -68,17 +55,15 @@ class Flag:
     def __init__(self, variable: ContextVar[bool]) -> None:
         self._variable = variable
 
-    def running(self, _: Any) -> bool:
-        """Return the value before the call, for `enter` and `leave`."""
-        return self._variable.get()
-
-    def enter(self, _: bool) -> None:  # noqa: FBT001 - what `running` returned
+    def enter(self, visit: _Visit) -> None:
         """Set it."""
+        visit.around = self._variable.get()
         self._variable.set(True)
 
-    def leave(self, before: bool) -> None:  # noqa: FBT001 - as in `enter`
+    def leave(self, visit: _Visit) -> None:
         """Restore the value."""
-        self._variable.set(before)
+        if visit.around is not None:
+            self._variable.set(visit.around)
 
 
 class Hook(NamedTuple):
@@ -147,70 +132,64 @@ class Family(NamedTuple):
 
 def hooked(hook: Hook, *, is_async: bool) -> Wrapper:
     """Return the wrapper that runs a hook; one that runs before alone has run when an async function returns."""
-    return _hooked(hook) if not is_async or (hook.after is None and hook.within is None) else _hooked_async(hook)
-
-
-def _hooked(hook: Hook) -> Wrapper:
-    before = hook.before
 
     def wrapper(wrapped: Callable[..., Any], *call: Any) -> Any:
         invocation = Invocation(*call)
-        if before is not None and not _run_before(before, invocation):
+        if not _run_before(hook, invocation):
             return wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
         with errors.finishing(visit.close), visit:
             visit.value = wrapped(*invocation.args, **invocation.kwargs)
             return visit.value
 
-    return wrapper
-
-
-def _hooked_async(hook: Hook) -> Wrapper:
-    async def wrapper(wrapped: Callable[..., Any], *call: Any) -> Any:
+    async def wrapper_async(wrapped: Callable[..., Any], *call: Any) -> Any:
         invocation = Invocation(*call)
-        if hook.before is not None and not _run_before(hook.before, invocation):
+        if not _run_before(hook, invocation):
             return await wrapped(*invocation.args, **invocation.kwargs)
         visit = _Visit(hook, invocation)
         with errors.finishing(visit.close), visit:
             visit.value = await wrapped(*invocation.args, **invocation.kwargs)
             return visit.value
 
-    return wrapper
+    return wrapper_async if is_async and (hook.after is not None or hook.within is not None) else wrapper
 
 
 class _Visit:
     """A hooked function while it runs, as a context manager around the user's call."""
 
-    __slots__ = ("_hook", "_invocation", "_running", "value")
+    __slots__ = ("__weakref__", "_hook", "around", "invocation", "value")
 
     def __init__(self, hook: Hook, invocation: Invocation) -> None:
         self._hook = hook
-        self._invocation = invocation
-        self._running: Any = None if hook.within is None else hook.within.running(invocation.state)
+        self.invocation = invocation
+        #: What the variable had before the call.
+        self.around: Any = None
         self.value: Any = None
 
     def __enter__(self) -> None:
         if self._hook.within is not None:
-            self._hook.within.enter(self._running)
+            self._hook.within.enter(self)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
         try:
             self.close()
             if self._hook.after is not None:
-                self._hook.after(self._invocation, self.value, error)
+                self._hook.after(self.invocation, self.value, error)
         except errors.ours(Exception):
             errors.report_error("hook.after")
 
     def close(self) -> None:
         """Leave the context; safe to repeat."""
         if self._hook.within is not None:
-            self._hook.within.leave(self._running)
+            self._hook.within.leave(self)
 
 
-def _run_before(before: Callable[[Invocation], Any], invocation: Invocation) -> bool:
-    """Return true when the call has a state, for which ``after`` runs."""
+def _run_before(hook: Hook, invocation: Invocation) -> bool:
+    """Return true when the call has a state, for which ``after`` runs, or needs none."""
+    if hook.before is None:
+        return True
     try:
-        invocation.state = before(invocation)
+        invocation.state = hook.before(invocation)
     except errors.ours(Exception):
         errors.report_error("hook.before")
     return invocation.state is not None
@@ -260,13 +239,4 @@ class AroundVisit:
         return getattr(self._visit, name)
 
     def __exit__(self, *error: object) -> None:
-        self._leave()
         self._visit.__exit__(*error)
-
-    def close(self) -> None:
-        """Complete an ``__exit__`` that an interrupt has ended."""
-        self._leave()
-        self._visit.close()
-
-    def _leave(self) -> None:
-        """Undo the changes of the visit, at its end."""

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agent_otel._internal import collected
 from agent_otel._internal.errors import guarded
@@ -20,14 +19,10 @@ from agent_otel._internal.object_kinds import fields, is_empty, is_named, is_tex
 from agent_otel.core import execution_context, handler
 from agent_otel.core.types import AgentRun, Invocation, Replacement, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, after, on_return
+from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, on_return
 from agent_otel.integrations.readers import raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
 
 _FUNCTION = "agno.tools.function"
 _BESIDE = {"logged": "log_exception", "building": "FunctionCall._build_entrypoint_args"}
@@ -86,10 +81,12 @@ _HOOKS = ("_handle_pre_hook", "_handle_post_hook")
 
 # Calls whose generators are being drained, by the identity of the call, which has no hash.
 _drained: dict[int, handler.StreamVisit] = {}
-_logged: ContextVar[list[BaseException] | None] = ContextVar("agent_otel_agno_logged", default=None)
+#: The exception that the framework has logged last, until its call begins or ends.
+_logged: ContextVar[BaseException | None] = ContextVar("agent_otel_agno_logged", default=None)
 
 
 def _call(invocation: Invocation) -> ToolCall:
+    _logged.set(None)
     call = invocation.instance
     function = call.function
     agent = function._team if function._agent is None else function._agent
@@ -102,9 +99,13 @@ def _call(invocation: Invocation) -> ToolCall:
 
 def _result(outcome: Any) -> ToolResult | None:
     """Read the end of a call, or the items of a generator; before version 3 a cancelled call has no outcome."""
+    logged = _logged.get()
+    _logged.set(None)
     if outcome is None or is_text(outcome):
         return None if outcome is None else ToolResult(outcome)
     if text(outcome.status) == "failure":
+        if logged is not None:
+            handler.handler_raised(logged, _execute)
         return ToolResult(outcome.error, error_type=TOOL_ERROR, raised=True)
     value = outcome.result
     if not is_named(value, "ToolResult"):
@@ -160,18 +161,11 @@ _execute = ToolReader(
 class _Visit(AroundVisit):
     """A call while its function runs; that of a generator goes on until the framework has drained it."""
 
-    __slots__ = ("_around", "_call", "_errors", "_is_drained")
+    __slots__ = ("_call",)
 
     def __init__(self, call: Any, visit: handler.Visit | handler.Unrecorded) -> None:
         super().__init__(visit)
         self._call = call
-        self._is_drained = False
-        self._around = _logged.get()
-        self._errors: list[Any] = []
-
-    def __enter__(self) -> Self:
-        _logged.set(self._errors)
-        return super().__enter__()
 
     def returned(self, outcome: Any) -> None:
         if not self._begins_to_drain(outcome):
@@ -183,33 +177,15 @@ class _Visit(AroundVisit):
     async def aremedied(self, outcome: Any, invocation: Invocation) -> Any:
         return outcome if self._begins_to_drain(outcome) else await self._visit.aremedied(outcome, invocation)
 
-    def raised(self, error: Exception, invocation: Invocation) -> None:
-        """Leave an exception that ends the run as it is."""
-
-    async def araised(self, error: Exception, invocation: Invocation) -> None:
-        """Leave an exception that ends the run as it is."""
-
     @guarded("agno.outcome")
     def _begins_to_drain(self, outcome: Any) -> bool:
-        """Return True if a generator is to be drained; else record the exception that the framework has logged."""
-        if not isinstance(self._visit, handler.Visit):
-            return False
-        if is_named(getattr(outcome, "result", None), *_GENERATORS):
-            self._is_drained = True
+        """Return True if a generator is to be drained: the call is left here, and ends where that is done."""
+        is_drained = isinstance(self._visit, handler.Visit) and is_named(getattr(outcome, "result", None), *_GENERATORS)
+        if is_drained:
+            self._visit.goes_on = True
             _drained[id(self._call)] = handler.as_stream(self._visit)
             collected.at_end_of(self._call, _abandon, id(self._call))
-        elif (logged := _logged.get()) and text(getattr(outcome, "status", None)) == "failure":
-            handler.handler_raised(logged[-1], _execute)
-        return self._is_drained
-
-    def __exit__(self, *error: object) -> None:
-        self._leave()
-        if not self._is_drained:
-            self._visit.__exit__(*error)
-
-    def _leave(self) -> None:
-        if _logged.get() is self._errors:  # cancelled, the call ends in another context than it began in
-            _logged.set(self._around)
+        return is_drained
 
 
 @Door
@@ -220,9 +196,9 @@ def execute(invocation: Invocation) -> _Visit | None:
 
 @Hook
 def logged(invocation: Invocation) -> None:
-    logged, error = _logged.get(), invocation.arg(0, "msg")
-    if logged is not None and issubclass(type(error), BaseException) and not _is_of_a_hook(error):
-        logged.append(error)
+    error = invocation.arg(0, "msg")
+    if issubclass(type(error), BaseException) and not _is_of_a_hook(error):
+        _logged.set(error)
 
 
 def _is_of_a_hook(error: Any) -> bool:
@@ -243,11 +219,9 @@ def message(invocation: Invocation) -> None:
     if visit is None:
         return
     succeeded = invocation.arg(1, "success")
-    end = StopIteration() if succeeded else _Failed()
-    with suppress(StopIteration, _Failed), visit.step():
-        if succeeded:
-            visit.item(invocation.arg(2, "output"))
-        raise end
+    if succeeded:
+        visit.item(invocation.arg(2, "output"))
+    visit.leave(StopIteration() if succeeded else _Failed())
 
 
 # Ids of agno's tool calls in model requests. The framework keeps the id of the item where OpenAI's Responses go by
@@ -307,7 +281,7 @@ _RUNTIME = "agno"
 @payloads.writing
 def saved(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     run, session = invocation.arg(0, "run"), text(invocation.arg(1, "session_id"))
-    payloads.transferred(_RUNTIME, invocation, session, [_parts(run)], error)
+    payloads.transferred(_RUNTIME, invocation, session, [_parts(run)], error=error)
 
 
 @payloads.reading
@@ -337,4 +311,4 @@ def runs(_: Invocation, runs: Any) -> None:
         payloads.add(json.dumps(run), is_read=True)
 
 
-encoded = after(payloads.add_returned)
+encoded = payloads.added

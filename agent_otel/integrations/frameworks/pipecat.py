@@ -85,8 +85,9 @@ class _CallVisit(AroundVisit):
         """Return what the function returns, which is not the result."""
         return value
 
-    def _leave(self) -> None:
+    def __exit__(self, *error: object) -> None:
         self.is_open = False
+        super().__exit__(*error)
 
 
 # Each handler runs in a task of its own, whose context ends with it.
