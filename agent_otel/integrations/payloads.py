@@ -12,7 +12,7 @@ from agent_otel._internal.failures import cause_of, text_of
 from agent_otel._internal.object_kinds import is_named, is_text
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step
-from agent_otel.integrations.hooks import Hook, Within
+from agent_otel.integrations.hooks import Hook, Within, on_return
 from agent_otel.integrations.readers import remember
 from agent_otel.semconv import HISTORY, STATE
 
@@ -114,10 +114,13 @@ def add(serialized: Any, *, is_read: bool = False, is_whole: bool = False) -> No
         transfer.bytes = bytes_of(serialized) + (0 if is_whole else transfer.bytes)
 
 
-def add_returned(_: Invocation, value: Any, error: BaseException | None) -> None:
-    """Add the returned value of a function."""
-    if error is None:
-        add(value)
+#: The hook of a function that returns a value for the store.
+added = on_return(lambda _, value: add(value))
+
+
+def adding(position: int, name: str) -> Hook:
+    """Return the hook of a function that gets a value of the store as this argument."""
+    return Hook(lambda invocation: add(invocation.arg(position, name), is_read=True))
 
 
 def is_reading() -> bool:
@@ -153,22 +156,16 @@ def report(  # noqa: PLR0913 - all of a payload
     step_handler.payload(step, stored, refused=refusal(error))
 
 
-def transferred(  # noqa: PLR0913 - all of a payload
-    runtime: str,
-    invocation: Invocation,
-    session: str | None,
-    value: Any,
-    error: BaseException | None = None,
-    *,
-    variant: str | None = None,
-    is_appended: bool = True,
-    agent: str | None = None,
+def transferred(
+    runtime: str, invocation: Invocation, session: str | None, value: Any, *, is_appended: bool = True, **facts: Any
 ) -> None:
-    """Record the bytes that a method of a store has written or read; a write of a whole session is not an append."""
+    """Record the bytes that a method of a store has written or read; a write of a whole session is not an append.
+
+    ``facts`` are others of `report`.
+    """
     transfer: Transfer = invocation.state
-    of_session = runtime, session, HISTORY if transfer.is_read else STATE, transfer.bytes, value
-    is_appended = is_appended and not transfer.is_read
-    report(*of_session, variant=variant, error=error, is_appended=is_appended, agent=agent)
+    direction, is_appended = (HISTORY, False) if transfer.is_read else (STATE, is_appended)
+    report(runtime, session, direction, transfer.bytes, value, is_appended=is_appended, **facts)
 
 
 def is_lost(error: BaseException | None) -> bool:

@@ -19,7 +19,7 @@ from agent_otel.core import handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations import frameworks, payloads, runtimes
 from agent_otel.integrations.frameworks import agno, openai_agents
-from agent_otel.integrations.hooks import Family, Hook, Within
+from agent_otel.integrations.hooks import Family, Hook, Within, _Visit
 from agent_otel.integrations.runtimes import (
     azure_durable,
     celery,
@@ -93,9 +93,9 @@ def _celery_decoded(value: Any) -> None:
 
 
 def _enter(within: Within[Any], state: Any) -> None:
-    running = within.running(state)
-    within.enter(running)
-    _held.append(running)
+    visit = _Visit(Hook(within=within), Invocation(None, (), {}, state))
+    within.enter(visit)
+    _held.append(visit)
 
 
 def _langgraph_serialized(value: Any) -> None:
@@ -265,8 +265,7 @@ SERIALISED = {
     "llama_index": {"restored", "saved"},
     "openai_agents": {
         "deserialized",
-        "inserting",
-        "inserting_async",
+        "inserted",
         "loaded",
         "read",
         "rewritten",
@@ -275,7 +274,7 @@ SERIALISED = {
     },
     "prefect": {"created", "flow_success", "serialised", "storing"},
     "restate": {"failure", "handler", "invocation", "registered", "state", "success"},
-    "strands": {"appended", "loaded", "messages", "put", "read", "written"},
+    "strands": {"appended", "messages", "put", "read", "written"},
     "taskhub": {
         *("activity", "externalized", "orchestrator", "requested", "stub", "worker"),
         *("dapr_activity", "dapr_stub", "dapr_workflow"),

@@ -12,7 +12,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from agent_otel._internal.object_kinds import fields, is_dict, is_named, is_text, listed, sole, text
+from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed, sole, text
 from agent_otel.core import handler
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -28,7 +28,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Family, Hook, Passing, on_return
+from agent_otel.integrations.hooks import Family, Hook, Passing
 from agent_otel.integrations.readers import inject_into, nothing, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
@@ -279,7 +279,7 @@ _RUNTIME = "google-adk"
 @payloads.writing
 def appended(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     session, event = invocation.arg(0, "session"), invocation.arg(1, "event")
-    payloads.transferred(_RUNTIME, invocation, text(session.id), _parts(event), error)
+    payloads.transferred(_RUNTIME, invocation, text(session.id), _parts(event), error=error)
 
 
 @payloads.reading
@@ -303,19 +303,6 @@ def _part(part: Any) -> Any:
     return {"name": answer.name, "tool_call_id": answer.id, "response": answer.response}
 
 
-@on_return
-def bound(_: Invocation, value: Any) -> None:
-    if is_text(value):
-        payloads.add(value)
-
-
-@Hook
-def result(invocation: Invocation) -> None:
-    value = invocation.arg(0, "value")
-    if is_text(value):
-        payloads.add(value, is_read=True)
-
-
 def _sent(invocation: Invocation) -> payloads.Transfer | None:
     """Take the size of an event's body, again when it is sent again; google-genai makes its text with these options."""
     transfer = payloads.open_transfer.get()
@@ -332,5 +319,7 @@ def _answered(_: Invocation, response: Any, error: BaseException | None) -> None
             payloads.add(body, is_read=True)
 
 
-validated = Hook(lambda invocation: payloads.add(invocation.arg(0, "json_data"), is_read=True))
+bound = payloads.added
+result = payloads.adding(0, "value")
+validated = payloads.adding(0, "json_data")
 requested = Hook(_sent, _answered)

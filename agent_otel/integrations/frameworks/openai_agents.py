@@ -13,9 +13,9 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import functools
+import inspect
 import json
 import sys
-from contextlib import contextmanager
 from contextvars import copy_context
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ import wrapt
 
 from agent_otel._internal import errors
 from agent_otel._internal.failures import text_of
-from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, modules_of, properties, text
+from agent_otel._internal.object_kinds import fields, is_named, listed, modules_of, properties, text
 from agent_otel.core import handler
 from agent_otel.core.types import (
     HANDED_BACK,
@@ -43,7 +43,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import STATE, TOOL_ERROR
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
+    from collections.abc import Generator
 
 
 _MODULE = "agents.run_internal.tool_actions"
@@ -62,8 +62,8 @@ def _session(module: str, name: str, minimum: str = "", **methods: str) -> Site:
 
 
 _MEMORY = "agents.extensions.memory"
-_SQLITE = {"inserting": "_insert_items", "connected": "_get_connection", "read": "get_items"}
-_ASYNC_SQLITE = {"inserting_async": "_insert_items", "connected_async": "_get_connection", "read": "get_items"}
+_SQLITE = {"inserted": "_insert_items", "connected": "_get_connection", "read": "get_items"}
+_ASYNC_SQLITE = {"inserted": "_insert_items", "connected_async": "_get_connection", "read": "get_items"}
 _ENCODING = {
     "added": "add_items",
     "read": "get_items",
@@ -392,14 +392,15 @@ def read(invocation: Invocation, items: Any, error: BaseException | None) -> Non
         payloads.transferred(_RUNTIME, invocation, text(session.session_id), listed(items))
 
 
-serialized = after(payloads.add_returned)
-deserialized = Hook(lambda invocation: payloads.add(invocation.arg(0, "item"), is_read=True))
+serialized = payloads.added
+deserialized = payloads.adding(0, "item")
+loaded = payloads.adding(0, "data")
 
 
 @payloads.writing
 def rewritten(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     session = text(invocation.instance.session_id)
-    payloads.transferred(_RUNTIME, invocation, session, None, error, variant="dapr", is_appended=False)
+    payloads.transferred(_RUNTIME, invocation, session, None, error=error, variant="dapr", is_appended=False)
 
 
 @Hook
@@ -409,106 +410,58 @@ def saving(invocation: Invocation) -> None:
         payloads.add(invocation.arg(2, "value"), is_whole=True)
 
 
-@Hook
-def loaded(invocation: Invocation) -> None:
-    data = invocation.arg(0, "data")
-    if data:
-        payloads.add(data, is_read=True)
-
-
 # OpenAI's Agents SDK: sessions in SQLite, whose rows are made inside of functions. The connection of a session shows
-# the rows that the database gets and returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``,
-# which call aiosqlite.
+# the rows that the database returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``, which call
+# aiosqlite.
 
 
-class _Writing(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """The connection of one append, which shows the rows that the database gets."""
-
-    def __init__(self, connection: Any, session: Any, items: Any) -> None:
-        super().__init__(connection)
-        self._self_session = session
-        self._self_items = items
-
-    def executemany(self, *args: Any) -> Any:
-        """Execute, and report the rows."""
-        with self._reporting(args):
-            return self.__wrapped__.executemany(*args)
-
-    @contextmanager
-    def _reporting(self, args: tuple[Any, ...]) -> Iterator[None]:
-        try:
-            yield
-        except Exception as error:
-            self._report(args, error)
-            raise
-        self._report(args, None)
-
-    @errors.guarded("session.rows")
-    def _report(self, args: tuple[Any, ...], error: BaseException | None) -> None:
-        size = sum(handler.text_bytes(row[-1]) for row in listed(args[1]))
-        _report_added(self._self_session, self._self_items, size, error)
-
-
-class _WritingAsync(_Writing):
-    """The same of aiosqlite."""
-
-    async def executemany(self, *args: Any) -> Any:
-        """Execute, and report the rows."""
-        with self._reporting(args):
-            return await self.__wrapped__.executemany(*args)
+@after
+def inserted(invocation: Invocation, _: Any, error: BaseException | None) -> None:
+    """Report the rows of an append, whose texts the session makes in the same way."""
+    items = invocation.arg(1, "items")
+    if not payloads.is_lost(error):
+        _report_added(invocation.instance, items, sum(len(json.dumps(item)) for item in items), error)
 
 
 class _Reading(wrapt.ObjectProxy):  # type: ignore[type-arg]
-    """A connection, or a cursor of it, while a session's items are read; it adds up the rows' texts."""
+    """A connection, or a cursor of it, while a session's items are read; it adds up the rows' texts.
+
+    Functions of aiosqlite return what is awaited or entered for a cursor.
+    """
 
     def cursor(self, *args: Any, **kwargs: Any) -> Any:
         """Return a cursor that adds up its rows."""
-        return type(self)(self.__wrapped__.cursor(*args, **kwargs))
+        return _Reading(self.__wrapped__.cursor(*args, **kwargs))
 
     def execute(self, *args: Any) -> Any:
         """Execute; return a cursor that adds up its rows."""
-        return type(self)(self.__wrapped__.execute(*args))
+        return _Reading(self.__wrapped__.execute(*args))
 
     def fetchall(self) -> Any:
         """Return all rows."""
         rows = self.__wrapped__.fetchall()
-        _count(rows)
-        return rows
-
-
-class _ReadingAsync(_Reading):
-    """The same of aiosqlite, whose functions return what is awaited or entered for a cursor."""
+        return _counted_async(rows) if inspect.isawaitable(rows) else _counted(rows)
 
     def __await__(self) -> Generator[Any, Any, Any]:
         cursor = yield from self.__wrapped__.__await__()
-        return _ReadingAsync(cursor)
+        return _Reading(cursor)
 
     async def __aenter__(self) -> Any:
-        return _ReadingAsync(await self.__wrapped__.__aenter__())
+        return _Reading(await self.__wrapped__.__aenter__())
 
     async def __aexit__(self, *error: object) -> Any:
         return await self.__wrapped__.__aexit__(*error)
 
-    async def fetchall(self) -> Any:
-        """Return all rows."""
-        rows = await self.__wrapped__.fetchall()
-        _count(rows)
-        return rows
+
+async def _counted_async(rows: Any) -> Any:
+    return _counted(await rows)
 
 
-@errors.guarded("session.rows")
-def _count(rows: Any) -> None:
-    for row in listed(rows):
-        if is_text(row[0]):
+def _counted(rows: Any) -> Any:
+    with errors.reported("session.rows"):
+        for row in listed(rows):
             payloads.add(row[0], is_read=True)
-
-
-inserting = Hook(lambda invocation: _put(invocation, _Writing))
-inserting_async = Hook(lambda invocation: _put(invocation, _WritingAsync))
-
-
-def _put(invocation: Invocation, connection: type[_Writing]) -> None:
-    invocation.put(0, "conn", connection(invocation.arg(0, "conn"), invocation.instance, invocation.arg(1, "items")))
+    return rows
 
 
 connected = revising(lambda _, connection: _Reading(connection) if payloads.is_reading() else connection)
@@ -517,4 +470,4 @@ connected = revising(lambda _, connection: _Reading(connection) if payloads.is_r
 @Passing
 async def connected_async(connect: Any, invocation: Invocation) -> Any:
     connection = await connect(*invocation.args, **invocation.kwargs)
-    return _ReadingAsync(connection) if payloads.is_reading() else connection
+    return _Reading(connection) if payloads.is_reading() else connection

@@ -9,7 +9,6 @@ passes the result to the hooks. An exception of a tool becomes text for the mode
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import os
 import sys
@@ -65,8 +64,7 @@ ENTRY = Integration(
         ),
         Candidate(
             "strands.session.file_session_manager",
-            written="FileSessionManager._write_file",
-            loaded="FileSessionManager._read_file",
+            written="FileSessionManager._write_file FileSessionManager._read_file",
         ),
         Candidate(
             "strands.session.s3_session_manager",
@@ -227,13 +225,14 @@ def read(invocation: Invocation, _: Any, error: BaseException | None) -> None:
 
 def _report(invocation: Invocation, agent: Any, value: Any, error: BaseException | None) -> None:
     session, name = text(invocation.instance.session_id), text(getattr(agent, "name", None))
-    payloads.transferred("strands", invocation, session, value, error, agent=name)
+    payloads.transferred("strands", invocation, session, value, error=error, agent=name)
 
 
-def _add(invocation: Invocation, _: Any, error: BaseException | None, *, is_read: bool) -> None:
-    """Add the bytes of a message's file."""
+@on_return
+def written(invocation: Invocation, _: Any) -> None:
+    """Add the bytes of a message's file, which is written or read."""
     path, transfer = invocation.arg(0, "path"), payloads.open_transfer.get()
-    if error is None and transfer is not None and transfer.is_read == is_read:
+    if transfer is not None:
         transfer.bytes += os.path.getsize(path) if os.path.basename(path).startswith(_MESSAGE) else 0  # noqa: PTH119, PTH202 - a text
 
 
@@ -253,7 +252,3 @@ def messages(_: Invocation, messages: Any) -> None:
 def _object(message: Any) -> str:
     """Return the text of an object, as the framework writes it inside of the function that sends it."""
     return json.dumps(message, indent=2, ensure_ascii=False)
-
-
-written = Hook(after=functools.partial(_add, is_read=False))
-loaded = Hook(after=functools.partial(_add, is_read=True))
