@@ -17,12 +17,15 @@ from agent_otel._internal.failures import is_raised_within, text_of
 from agent_otel._internal.object_kinds import fields, is_named, listed, text
 from agent_otel.core import execution_context, handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.hooks import AroundVisit, Door, Hook
+from agent_otel.integrations import wrap
+from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.readers import for_agents
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_otel.core.execution_context import Run
     from agent_otel.core.types import Invocation, Replacement
 
@@ -131,11 +134,11 @@ def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) 
 
 
 def _inject(invocation: Invocation, values: dict[str, Any]) -> None:
-    """Put arguments into a copy of the function's, which its visit takes out of the context again."""
+    """Put arguments into a copy of the context, from which `_result_left` takes the result."""
     context = invocation.arg(0, "context")
     arguments = copy.copy(context.arguments)
     arguments.update(values)
-    context.arguments = arguments
+    invocation.put(0, "context", context.model_copy(update={"arguments": arguments}))
 
 
 _function = ToolReader(
@@ -149,97 +152,57 @@ _function = ToolReader(
 _outer = ToolReader(_function_call, _handed_back, _function, station=HANDED_BACK, replace=_replace_handed_back)
 
 
-class _LeftVisit(AroundVisit):
-    """The visit of an async function that leaves its result in an object and returns something else."""
+def _leaving(reader: ToolReader, left: Callable[[Invocation, Invocation], Any]) -> Passing:
+    """Measure an async function that leaves its result in an object and returns something else.
 
-    __slots__ = ()
+    ``left`` returns that result; it gets the call as the framework has made it, and the one that a policy has changed.
+    """
 
-    def get(self) -> Any:
-        """Return the result."""
+    async def run(wrapped: Any, invocation: Invocation) -> Any:
+        result = value = None
 
-    def put(self, result: Any) -> None:
-        """Leave the replacement of the result."""
+        async def invoke(*args: Any, **kwargs: Any) -> Any:
+            nonlocal result, value
+            value = await wrapped(*args, **kwargs)
+            with errors.reported("left_result"):
+                result = left(invocation, type(invocation)(None, args, kwargs))
+            return result
 
-    async def askipped(self, invocation: Invocation) -> Any:
-        """Leave the replacement result when a limit skips the handler; else return LEFT_ALONE."""
-        skipped = await self._visit.askipped(invocation)
-        if skipped is LEFT_ALONE:
-            return LEFT_ALONE
-        self.put(skipped)
-        return None
-
-    @errors.guarded("left_result")
-    def returned(self, _: Any) -> None:
-        """Read the result that the function has left."""
-        self._visit.returned(self.get())
-
-    async def aremedied(self, value: Any, invocation: Invocation) -> Any:
-        """Read the result that the function has left, and leave the replacement of a remedy; return the value."""
-        with errors.reported("left_result"):
-            self.put(await self._visit.aremedied(self.get(), invocation))
+        measured = wrap.wrapper_for(reader, invoke)
+        remedied = await measured(invoke, invocation.instance, invocation.args, dict(invocation.kwargs))
+        if remedied is not result and reader is _function:
+            invocation.arg(0, "context").result = remedied
         return value
 
+    return Passing(run)
 
-class _FunctionVisit(_LeftVisit):
-    """A function, which leaves its result in its context, from which injected arguments are taken again."""
 
-    __slots__ = ("_arguments", "_context")
-
-    def __init__(self, invocation: Invocation, visit: handler.Visit | handler.Unrecorded) -> None:
-        super().__init__(visit)
-        self._context = invocation.arg(0, "context")
-        self._arguments = self._context.arguments
-
-    def get(self) -> Any:
-        result, used = self._context.result, self._context.arguments
-        if used is self._arguments:
-            return result
-        self._context.arguments = self._arguments
+def _result_left(given: Invocation, called: Invocation) -> Any:
+    """Return the result that a function has left in its context, and put it there without injected arguments."""
+    context, used = given.arg(0, "context"), called.arg(0, "context")
+    result = used.result
+    if used is not context:
         metadata, hidden = fields(getattr(result, "metadata", None)), handler.injected() or {}
-        if metadata.get("arguments") is not used:
-            return result
-        shown = {name: value for name, value in fields(metadata.get("used_arguments")).items() if name not in hidden}
-        return result.model_copy(
-            update={"metadata": {**metadata, "arguments": self._arguments, "used_arguments": shown}}
-        )
-
-    def put(self, result: Any) -> None:
-        self._context.result = result
-
-    @errors.guarded("left_result")
-    def _leave(self) -> None:
-        """Take injected arguments out of the context of a function that has raised."""
-        if self._context.arguments is not self._arguments:
-            self._context.arguments = self._arguments
+        if metadata.get("arguments") is used.arguments:
+            shown = {
+                name: value for name, value in fields(metadata.get("used_arguments")).items() if name not in hidden
+            }
+            metadata = {**metadata, "arguments": context.arguments, "used_arguments": shown}
+            result = result.model_copy(update={"metadata": metadata})
+        context.result = result
+    return result
 
 
-class _CallVisit(_LeftVisit):
-    """A call, whose result is in the last message of the chat history; a replacement has been put into it there."""
-
-    __slots__ = ("_call_id", "_history")
-
-    def __init__(self, invocation: Invocation, visit: handler.Visit | handler.Unrecorded) -> None:
-        super().__init__(visit)
-        self._call_id = invocation.arg(0, "function_call").id
-        self._history = invocation.arg(1, "chat_history")
-
-    def get(self) -> Any:
-        items = listed(self._history.messages[-1].items)
-        content: Any = items[0] if items else None
-        is_its = is_named(content, "FunctionResultContent") and text(content.id) == (text(self._call_id) or _NO_ID)
-        return content if is_its else None
+def _content_left(given: Invocation, _: Invocation) -> Any:
+    """Return the last content of the chat history if it is the call's; a replacement has been put into it there."""
+    items = listed(given.arg(1, "chat_history").messages[-1].items)
+    content: Any = items[0] if items else None
+    call_id = text(given.arg(0, "function_call").id) or _NO_ID
+    return content if is_named(content, "FunctionResultContent") and text(content.id) == call_id else None
 
 
-@Door
-def function(invocation: Invocation) -> _LeftVisit | None:
-    visit = handler.enter_tool(_function, invocation)
-    return None if visit is None else _FunctionVisit(invocation, visit)
-
-
-@Door
-def function_call(invocation: Invocation) -> _LeftVisit | None:
-    visit = handler.enter_tool(_outer, invocation)
-    return None if visit is None else _CallVisit(invocation, visit)
+function = _leaving(_function, _result_left)
+function_call = _leaving(_outer, _content_left)
 
 
 @RunReader
