@@ -51,10 +51,7 @@ class PendingAnswer:
         self._calls = -1
 
     def responded(self, *, asks: bool) -> None:
-        """Count a final answer for each fragment that is still open; a response that asks for calls is none.
-
-        Where the model may only call tools, that is open until a tool runs, or the run ends without one.
-        """
+        """Count a final answer for each fragment that is still open; a response that asks for calls is none."""
         if not asks:
             self._count()
         elif self._must_call and self._totals is not None:
@@ -117,10 +114,7 @@ def follow_up(calls: Collection[SeenCall]) -> None:
 
 
 def pending(it: Read, alone: Sequence[SeenCall]) -> PendingAnswer | None:  # noqa: C901 - the readings of one request
-    """Return what an answer to this request would be built on; None where that is whole or unknown.
-
-    ``alone`` are the calls whose results it should hold, or has in the text of another part.
-    """
+    """Return what an answer to a request would be built on; ``alone`` are calls whose results are not in it by id."""
     run = execution_context.current_run()
     totals = it.execution if run is None else run.totals
     if totals is not None:

@@ -162,10 +162,7 @@ def _shown(result: Any, injected: dict[str, Any]) -> Any:
 
 @errors.guarded("tool_call.injected")
 def hide_in(error: BaseException, injected: dict[str, Any]) -> None:
-    """Take injected values out of the texts of an exception and of those that it comes from.
-
-    Frameworks log these texts, show them on spans of their own, and send them to the model.
-    """
+    """Take injected values out of the texts of an exception, which frameworks log and send to the model."""
     within: BaseException | None = error
     for _ in range(_MOST_CAUSES):
         if within is None:

@@ -202,10 +202,7 @@ def run_elsewhere(
     result: RequestPart,
     seen_at: str = semconv.SEEN_AT_MODEL_RESPONSE,
 ) -> None:
-    """Record a call that no adapter saw, unless it was recorded before; its result is delivered.
-
-    Where the provider has run the tool, the result is in the response, and the model has read it.
-    """
+    """Record a call that no adapter saw, unless it was recorded before; the model has its result."""
     execution_id = execution_of(request, (result,))
     shown = model_calls.shown_first(out, execution_id, result, call, 1)
     if shown is not None:
@@ -215,10 +212,7 @@ def run_elsewhere(
 
 
 def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> None:
-    """Compare one result with its tool's, where the sender reports it after its request.
-
-    A call that no adapter saw has been run by the sender, and is recorded.
-    """
+    """Compare one result with its tool's, where the sender, which may have run the tool, reports it by itself."""
     execution_id = execution_of(ModelRequest((part,)), (part,))
     execution = executions.known(execution_id) if execution_id is not None else None
     noted = open_calls.of_result(execution, part.call_id) if part.call_id is not None else None
@@ -258,10 +252,7 @@ def _sized(it: request_prefix.Read, part: RequestPart, noted: SeenCall | None) -
 
 
 def _known(out: Telemetry, execution: ExecutionState | None, parts: Sequence[RequestPart]) -> dict[int, SeenCall]:
-    """Return the calls that the results answer, by the results' indexes in the request.
-
-    Where a request holds a call id twice, the model reuses ids in each turn; the last result is the latest call's.
-    """
+    """Return the calls that the results answer, by index; of results with one id, the last is the latest call's."""
     found = _by_name(out, execution, parts) if execution is not None else {}
     results = {part.call_id: at for at, part in enumerate(parts) if part.part == semconv.TOOL_RESULTS}
     for call_id, at in results.items():

@@ -67,10 +67,7 @@ def cursors_of(value: object) -> tuple[int, ...]:
 def invite(
     state: ExecutionState, tool: str, arguments: object, next_pages: Iterable[int] | None, fragment: Fragment | None
 ) -> None:
-    """Record that a result invites a further call.
-
-    It may be one of the same tool about the same subject, or one of another tool with a value of the next page.
-    """
+    """Record that a result invites a call of its tool about its subject, or of any with a value of its next page."""
     vars(state).setdefault("followed", {})[tool] = Followed(subject(arguments))
     for each in next_pages or ():
         offered = state.cursors = state.cursors or {}
@@ -98,10 +95,7 @@ def follow_up(state: ExecutionState, tool: str, arguments: object, *, repeated: 
 
 
 def _is_expected(state: ExecutionState, tool: str, arguments: object) -> bool:
-    """Return true when a call of this tool is the follow-up that `invite` expects; only the first call is.
-
-    Where requests are seen, a call before the next request belongs to the same turn and is none.
-    """
+    """Return true for the first call of this tool after the request that `invite` waits for."""
     followed = state.followed.get(tool) if state.followed else None
     if followed is None or (not followed.requests and state.streams):
         return False

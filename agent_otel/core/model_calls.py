@@ -111,11 +111,7 @@ def shorten(arguments: object, left: object) -> None:
 
 
 def find(it: Read) -> list[ModelCall]:  # noqa: C901 - the readings of one request
-    """Return the calls that this request shows first; add them to the calls whose results it has.
-
-    No result before its first new part is new. A result of a call that no adapter saw, and that is not shown first,
-    counts as unmatched once.
-    """
+    """Return the calls that a request shows first; count a result of any other call as unmatched once."""
     found: list[ModelCall] = []
     parts, first, known, execution_id = it.read, it.first, it.calls, it.execution_id
     carrier = execution_context.runtime.get()
@@ -195,11 +191,7 @@ def step_ended(  # noqa: PLR0913, PLR0917 - all that is known of a step
     made: Serialised,
     span: SpanContext | None,
 ) -> None:
-    """Keep the output of a step of a durable runtime: a tool call, as soon as a model request holds it.
-
-    A call that a response has asked for by the name of the step is one at once. An output with the passages of a tool's
-    result is that result.
-    """
+    """Keep the output of a durable runtime's step: a tool call, as soon as a model request asks for or holds it."""
     state = executions.known(execution_id)
     if state is None or not state.turn:  # no model request of this execution was seen here
         return

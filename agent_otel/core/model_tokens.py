@@ -214,10 +214,7 @@ def estimated(sent: SentRequest) -> int:
 
 
 def failed(out: Telemetry, sent: SentRequest, error: Any) -> None:
-    """Count a request that its provider refused, by the reason; of all layers that see the error, one does.
-
-    ``error`` is an exception, or the item of a stream that reports one.
-    """
+    """Count a request that its provider refused by the reason, once; a stream's item may report the error."""
     if sent.has_failed:
         return
     sent.has_failed = True
@@ -248,10 +245,7 @@ def failed(out: Telemetry, sent: SentRequest, error: Any) -> None:
 
 
 def last_request(execution_id: str | None) -> LastRequest | None:
-    """Return the last request of an execution with reported tokens, None before one.
-
-    Inside a running tool, this is the last request of the agents inside tools, else that of the agent itself.
-    """
+    """Return the last request with reported tokens: of the agents inside tools where a tool runs, or of the agent."""
     state = None if execution_id is None else executions.known(execution_id)
     if state is None or not state.last_requests:
         return None
@@ -266,10 +260,7 @@ _TOOLS: Final = (semconv.TOOLS, "")
 
 
 def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any]) -> Callable[[Rates, float], None]:
-    """Divide the tokens of a request, and return a function that divides the price of its input.
-
-    The parts sum up to the total. ``shown`` gets attributes for the request's span.
-    """
+    """Divide the tokens of a request, and return a function that divides the price of its input."""
     shares, metrics, total = sent.shares, out.metrics, usage.input
     keys, text_tokens = list(shares.bytes), max(total - usage.media, 0)
     tokens = portions(text_tokens, list(shares.bytes.values()))
@@ -365,10 +356,7 @@ def grown(sent: SentRequest, tokens: int) -> list[int]:
 def record(  # noqa: PLR0913, PLR0917 - the readings of one request
     out: Telemetry, sent: SentRequest, tokens: int, sizes: list[int], shown: dict[str, Any], facts: ModelFacts
 ) -> None:
-    """Record the tokens of a request against its model's window, and the requests that still fit at its growth.
-
-    The span around the request gets the attributes ``shown``, too.
-    """
+    """Record the tokens of a request against its model's window, and the requests that still fit at its growth."""
     window, execution = facts.window, sent.execution
     if window is not None:
         out.metrics.model(sent.model).used(tokens / window, out.settings.payload_near_ratio)
@@ -399,10 +387,7 @@ _next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_byt
 
 
 def removed(out: Telemetry, strategy: str, removed_bytes: int, counted_bytes: int = 0) -> None:
-    """Count the bytes that a remedy takes out of the request that is about to be sent.
-
-    ``counted_bytes`` are those of them that the metric has already.
-    """
+    """Count the bytes that a remedy takes out of the next request, less those that the metric has already."""
     out.metrics.record(semconv.CONTEXT_REMOVED, max(removed_bytes - counted_bytes, 0), strategy)
     _next.set({**(_next.get() or {}), strategy: removed_bytes})
 

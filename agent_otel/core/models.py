@@ -202,10 +202,7 @@ def _is_installed() -> bool:
 
 
 def read_facts(model: str) -> ModelFacts:
-    """Read the facts of a model from the table, here where the program has loaded it, else in another interpreter.
-
-    A window of the setting goes before that of the table.
-    """
+    """Read the facts of a model from the table; a window of the setting goes before that of the table."""
     executable = Path(sys.executable or "").name
     if _TABLE in sys.modules or getattr(sys, "frozen", False) or not executable.startswith("python"):
         from agent_otel._internal import price_table  # noqa: PLC0415 - where the table is read

@@ -113,10 +113,7 @@ class Refusal(NamedTuple):
 
 
 def refusal(error: Any) -> Refusal | None:
-    """Return why a provider refuses a request; None for an error that says nothing about the request.
-
-    ``error`` is an exception, or the item of a stream that reports one.
-    """
+    """Return why a provider refuses a request, from an exception or an item of a stream; None for other errors."""
     found = _Said()
     if issubclass(type(error), BaseException):
         found.add("message", text_of(error, _MOST_CHARACTERS, _SDKS), 1)

@@ -141,11 +141,7 @@ def _compare_before(
 
 
 def _count_turn(execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, keeps: bool) -> None:
-    """Count a request as the next turn of its conversation, unless it repeats the one before, as a retry does.
-
-    A request from inside a tool is a sub-agent's, whose calls are inside that tool as well. Where the provider
-    ``keeps`` the earlier messages, a new one may equal the one before.
-    """
+    """Count a request as the next turn of its conversation, unless it repeats the one before, as a retry does."""
     if parts.prints != conversation.parts.prints:
         conversation.turns += 1
     elif not keeps:
@@ -199,10 +195,7 @@ def is_summary(one: Sized) -> bool:
 
 
 def _lost(it: Read, execution: ExecutionState, parts: SeenParts) -> Sequence[SeenCall]:
-    """Count the requests that have lost their history; return the results that this one should hold.
-
-    A request from inside a tool is a sub-agent's. A request with a summary has its history there.
-    """
+    """Count the requests that have lost their history; return the results that this one should hold."""
     if running() is not None:
         return ()
     owner = hash((it.offered, execution_context.agent_of(it.request.agent)))
@@ -319,10 +312,7 @@ def _tell(  # noqa: PLR0913, PLR0917 - the fields of a change
     tool: str | None = None,
     how: str = semconv.CONTENT,
 ) -> None:
-    """Count the first change of a request that was sent ``earlier`` by its part, and show it on the current span.
-
-    ``at`` is the place of the part there, ``tool`` the first tool with a definition that has moved or changed.
-    """
+    """Count a change of the part that was at a place of the request ``earlier``, and show it on the current span."""
     conversation.missed = part, how, earlier.cacheable
     it.out.metrics.record(semconv.PREFIX_CHANGES, 1, part, how)
     attributes: dict[str, Any] = {
@@ -436,10 +426,7 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
 
 
 def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]]:
-    """Return the pieces that two requests may share: how many parts in front, where the end begins, and what follows.
-
-    The end of the earlier request is its parts from there on; in the later one it is in front of what follows.
-    """
+    """Return how many parts two requests may share in front, where the shared end begins, and what follows there."""
     ends = [at for at, one in enumerate(prints) if one == before[-1]]
     found = []
     for last in ends if len(ends) <= _MOST_PLACES else ():

@@ -159,10 +159,7 @@ class Depth(NamedTuple):
 
 
 def depths(values: list[Any], expected: Sequence[int] | None = None) -> list[Depth] | None:
-    """Return the values of messages by depth, or None for too many values or data that is not plain.
-
-    Return None also if they have other prints than those ``expected``. No code of a value's class runs.
-    """
+    """Return the values by depth; None for too many, data that is not plain, and other prints than ``expected``."""
     found: list[Depth] = []
     lengths: tuple[int, ...] = ()
     keys: tuple[str, ...] = ()

@@ -112,10 +112,7 @@ class Threads:
         self.has_some = False
 
     def take(self, parts: Sequence[RequestPart], execution_id: str | None) -> Thread | None:
-        """Return the thread of a request that has these parts and may deliver results of this execution.
-
-        Return None if the execution belongs to a framework, a runtime or a name.
-        """
+        """Return the thread of a request; None if a framework, a runtime or a name owns its execution."""
         messages = self._messages(parts, execution_id)
         if not messages:
             loop.set(None)
@@ -224,10 +221,7 @@ def opened(run: Run | None, span: Span) -> None:
 
 
 class OpenCalls:
-    """Calls that responses ask for, and calls without a known response, until a request delivers their results.
-
-    They are found by id, and by tool and arguments. The oldest is forgotten first.
-    """
+    """Calls of responses, and calls without a known response, until a request delivers their results."""
 
     def __init__(self) -> None:
         self.reset()

@@ -138,10 +138,7 @@ def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> ToolS
 
 
 def _properties(definition: dict[str, Any]) -> dict[str, str]:
-    """Return the types of the properties by path; a required one's type ends with an exclamation mark.
-
-    The schema of a definition is a JSON schema, or an object of an SDK with the same fields.
-    """
+    """Return the types of the properties by path; a required one's type ends with an exclamation mark."""
     schema = next((fields(definition[key]) for key in _SCHEMAS if definition.get(key) is not None), {})
     schema = fields(schema.get("json")) or schema  # Bedrock's
     found: dict[str, str] = {}
@@ -276,10 +273,7 @@ class Drift:
         self._contracts: dict[str, _Contract] = {}
 
     def note(self, tool: str, value: Any, structured: Any = None) -> Change | None:
-        """Compare a result with the tool's earlier ones, if it is sampled; return the change, or None.
-
-        ``structured`` is the structured copy of a result that is text.
-        """
+        """Compare a result, and its structured copy, with the tool's earlier ones; return the change, or None."""
         with self._lock:
             contract = self._contracts.get(tool)
             if contract is None:

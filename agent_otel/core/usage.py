@@ -47,10 +47,7 @@ class Usage(NamedTuple):
         return counts if counts.input or counts.output else None
 
     def joined(self, later: Usage, *, adds: bool = False) -> Usage:
-        """Return the usage of a stream with that of a later item.
-
-        Providers repeat a total that grows. Where ``adds`` is true, each item has its own share.
-        """
+        """Return the usage of a stream with that of a later item: a total that grows, or a share that ``adds``."""
         return Usage(*map(operator.add if adds else max, self, later))
 
 
