@@ -83,12 +83,12 @@ RESULT_STRUCTURED_BYTES: Final = _attribute("tool.result.structured_bytes", "int
     "when a structured copy or artifact travels beside the text",
     "its compact JSON, which the state carries and the model does not see")
 RESULT_SEEN_AT: Final = _attribute("tool.result.seen_at", "string", "when no adapter saw the call",
-    "`model_request`: the request showed the call; bytes are those delivered, without a duration; `model_response`: "
+    "`model_request`: only the request showed the call, with the delivered bytes and no duration; `model_response`: "
     "the provider ran the tool; `step`: a durable step ran it")
 FAILURE_BYTES: Final = _attribute("tool.failure.bytes", "int", "when the handler raised",
     "size of the framework's text about the exception, else of the exception's own text")
 RESULT_TRUNCATED: Final = _attribute("tool.result.truncated", "bool", "on success",
-    "the result is known to be incomplete")
+    "whether the result is known to be incomplete")
 TRUNCATION_REASON: Final = _attribute("tool.result.truncation.reason", "string", "when cut",
     "`marker`, `cut_json`, `shrunk`, `offloaded`, `cleared`, `ceiling`, `claim_check`; `suspected` (a length equal to "
     "a known cap) leaves `truncated` false")
@@ -163,9 +163,9 @@ CONTEXT_TURNS_TO_LIMIT: Final = _attribute("agent_otel.context.turns_to_limit", 
 CONTEXT_LARGEST_TOOL: Final = _attribute("agent_otel.context.largest_tool", "string", "when the request holds results",
     "the tool with most bytes of results")
 CONTEXT_LARGEST_TOOL_BYTES: Final = _attribute("agent_otel.context.largest_tool_bytes", "int",
-    "when the request holds results", "their bytes")
+    "when the request holds results", "bytes of its results")
 CONTEXT_LARGEST_PART: Final = _attribute("agent_otel.context.largest_part", "string", _SENT,
-    "`system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
+    "the part with most bytes: `system`, `tools`, `user`, `assistant`, `tool_arguments` or `tool_results`")
 _LOOPS = "on an execution and its calls, from the third equal one on"
 LOOP_TOOL: Final = _attribute("agent_otel.loop.tool", "string", _LOOPS, "the tool with most repeated calls")
 LOOP_BY: Final = _attribute("agent_otel.loop.by", "string", _LOOPS,
@@ -205,7 +205,7 @@ CONTEXT_CHANGE: Final = _attribute("agent_otel.context.change", "string", _CHANG
 CONTEXT_MISSED_TOKENS: Final = _attribute("agent_otel.context.missed_tokens", "int", _CHANGED,
     "tokens that the cache would have had without the change")
 CONTEXT_MISSED_COST: Final = _attribute("agent_otel.context.missed_cost", "double", _CHANGED,
-    "their additional price in US dollars")
+    "the additional price of these tokens in US dollars")
 CONTEXT_CHANGED_MESSAGE: Final = _attribute("agent_otel.context.changed_message", "int", "when a message changed",
     "its position in the request before, from 1")
 CONTEXT_CHANGED_TOOL: Final = _attribute("agent_otel.context.changed_tool", "string", "when a tool's part changed",
@@ -391,7 +391,7 @@ _CARRIED = (GEN_AI_TOOL_NAME, REQUEST_MODEL, PART)
 CONTEXT_TOKENS_OF: Final = _counter("agent_otel.tool.context.tokens", "{token}", _CARRIED,
     "Input tokens by tool and part, divided by bytes. `media`: images and audio; `_other`: in no part.")
 CONTEXT_COST: Final = _counter("agent_otel.tool.context.cost", "{USD}", _CARRIED,
-    "Their price in US dollars, if the model has one.")
+    "US dollars of input tokens by tool and part, if the model has a price.")
 EXECUTION_TOKENS: Final = _histogram("agent_otel.execution.tokens", "{token}", (),
     "Input and output tokens of an execution.", TOKEN_BUCKETS)
 EXECUTION_PRICE: Final = _histogram("agent_otel.execution.cost", "{USD}", (),
@@ -412,9 +412,9 @@ _PREFIX = (PART, CHANGE)
 PREFIX_CHANGES: Final = _counter("agent_otel.model.prefix.changes", "{request}", _PREFIX,
     "Requests that continue the one before but begin differently, by the first changed part. Prompt caches end there.")
 MISSED_TOKENS: Final = _counter("agent_otel.model.cache.missed.tokens", "{token}", (REQUEST_MODEL, *_PREFIX),
-    "Input tokens that the provider's cache would have had without these changes.")
+    "Input tokens that the provider's cache would have had without changes of the prefix.")
 MISSED_COST: Final = _counter("agent_otel.model.cache.missed.cost", "{USD}", (REQUEST_MODEL, *_PREFIX),
-    "Their additional price in US dollars.")
+    "US dollars that changes of the prefix cost.")
 HISTORY_LOST: Final = _counter("agent_otel.model.history.lost", "{request}", (),
     "Requests without the latest tool results, which no earlier request had either.")
 HISTORY_DOUBLED: Final = _counter("agent_otel.model.history.doubled", "{request}", (),
@@ -465,7 +465,7 @@ PAYLOAD_UNREAD: Final = _counter("agent_otel.workflow.payload.unread", "By", (CO
 STORE_WRITTEN: Final = _counter("agent_otel.workflow.store.written", "By", _WORKFLOW,
     "Bytes that threads write into stores that keep every payload.")
 STORE_NEW: Final = _counter("agent_otel.workflow.store.new", "By", _WORKFLOW,
-    "The new bytes among them; written ÷ new is the write amplification.")
+    "New bytes among the written ones; written ÷ new is the write amplification.")
 STORES_LARGE: Final = _counter("agent_otel.workflow.store.large", "{thread}", _WORKFLOW,
     "Threads that have written more than AGENT_OTEL_STORE_WARN_BYTES.")
 PAYLOAD_DUPLICATE: Final = _counter("agent_otel.workflow.payload.duplicate", "By", (),
@@ -485,11 +485,11 @@ CONTEXT_REMOVED: Final = _counter("agent_otel.context.removed", "By", (STRATEGY,
 CONTEXT_SAVED_TOKENS: Final = _counter("agent_otel.context.saved.tokens", "{token}", (STRATEGY,),
     "Input tokens that a remedy saved, in each request.")
 CONTEXT_SAVED_COST: Final = _counter("agent_otel.context.saved.cost", "{USD}", (STRATEGY,),
-    "Their price in US dollars.")
+    "US dollars that a remedy saved, in each request.")
 CONTEXT_SAVABLE_TOKENS: Final = _counter("agent_otel.context.savable.tokens", "{token}", (STRATEGY,),
     "Input tokens that a remedy would save if it were on; an estimate.")
 CONTEXT_SAVABLE_COST: Final = _counter("agent_otel.context.savable.cost", "{USD}", (STRATEGY,),
-    "Their price in US dollars.")
+    "US dollars that a remedy would save if it were on; an estimate.")
 CONTEXT_SUMMARIES: Final = _counter("agent_otel.context.summaries", "{summary}", (RESULT,),
     "Summaries of long model requests: `made` or `failed`.")
 LIMITS_HIT: Final = _counter("agent_otel.limits.hit", "{call}", (LIMIT,),
