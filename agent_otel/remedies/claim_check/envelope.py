@@ -291,100 +291,6 @@ class Header:
         return HEADER_BYTES + begin, HEADER_BYTES + max(begin, stop)
 
 
-class Envelopes:
-    """Packer and unpacker of results, with the keys of this deployment."""
-
-    def __init__(self, signer: Signer, cipher: Cipher | None = None) -> None:
-        self._signer = signer
-        self._cipher = cipher
-
-    def pack(  # noqa: PLR0913 - what a header says
-        self,
-        key: str,
-        data: bytes,
-        origin: Origin,
-        *,
-        content_type: str,
-        encoding: str | None,
-        created: float,
-        ttl: float,
-    ) -> tuple[Header, bytes]:
-        """Return the header of a result and the bytes to store under its key."""
-        cipher = self._cipher
-        digests = _digests(data)
-        if len(content_type) > _LONGEST_CONTENT_TYPE or not _CONTENT_TYPE.fullmatch(content_type):
-            content_type = BINARY  # an HTTP header takes no other
-        header = Header(
-            owner=owner_segment(origin.owner),
-            execution=segment(origin.execution),
-            node=segment(origin.node),
-            tool=segment(origin.tool),
-            call=segment(origin.call),
-            digest=self._signer.seal("content", digests),
-            bytes=len(data),
-            content_type=content_type,
-            encoding=encoding,
-            created=round(created, 3),
-            expires_at=round(created + ttl, 3),
-            key_id=self._signer.key_id,
-            cipher_id=cipher.key_id if cipher else None,
-            salt=cipher.salt() if cipher else None,
-            asked=origin.asked,
-        )
-        if cipher is None or header.salt is None:
-            return header, b"".join((self._sealed(key, header, digests), data, digests))
-        block = self._sealed(key, header, b"")
-        return header, block + cipher.encrypted(_pieces(data, CHUNK_BYTES), header.salt, block)
-
-    def read_header(self, block: bytes) -> Header:
-        """Parse the first 1 KiB of a stored value without checking its seal; CorruptError when it is no header."""
-        try:
-            header = Header(**json.loads(_split(block)[0] + b"}"))
-        except ours(ValueError, TypeError) as error:
-            raise CorruptError("it has no header") from error
-        if header.version != VERSION or not isinstance(header.bytes, int) or header.bytes < 0:
-            raise CorruptError("it has no header of this version")
-        return header
-
-    def check_header(self, key: str, header: Header, block: bytes, digests: bytes) -> None:
-        """Check that header and digests were written under this key, and encrypted where that is required."""
-        body, seal = _split(block)
-        if not isinstance(header.key_id, str) or not self._signer.is_seal(
-            seal.decode("ascii", "replace"), "header", key.encode(), body, digests, key_id=header.key_id
-        ):
-            raise CorruptError("its header is not of our making")
-        if header.cipher_id is None and self._cipher is not None and not self._cipher.reads_plain:
-            raise CorruptError("it is not encrypted")
-
-    def unpack(self, key: str, stored: bytes) -> tuple[Header, bytes]:
-        """Return a result and its header; CorruptError unless every byte of both is unchanged."""
-        block = stored[:HEADER_BYTES]
-        header = self.read_header(block)
-        at, end = header.digests
-        if len(stored) != end:
-            raise CorruptError("it is not as long as its header says")
-        self.check_header(key, header, block, stored[at:])
-        return header, self.opened(header, block, stored[at:], 0, stored[HEADER_BYTES:at])
-
-    def opened(self, header: Header, block: bytes, digests: bytes, first: int, chunks: bytes) -> bytes:
-        """Return the content of the chunks from number ``first`` on, checked; ``block`` is the stored header."""
-        if header.cipher_id is None:
-            if not digests[first * _DIGEST_BYTES :].startswith(_digests(chunks)):
-                raise CorruptError("a part of it has another digest")
-            return chunks
-        if self._cipher is None or header.salt is None:
-            raise CorruptError("it is encrypted, and there is no key")
-        pieces = _pieces(chunks, CHUNK_BYTES + TAG_BYTES)
-        return self._cipher.decrypted(header.cipher_id, pieces, header.salt, block, first)
-
-    def _sealed(self, key: str, header: Header, digests: bytes) -> bytes:
-        body = json.dumps(asdict(header), separators=(",", ":"))[:-1].encode()
-        block = _joined(body, self._signer.seal("header", key.encode(), body, digests).encode())
-        if len(block) > HEADER_BYTES:
-            raise ValueError(f"a header of {len(block)} bytes")
-        return block.ljust(HEADER_BYTES)
-
-
 def _pieces(data: bytes, size: int) -> list[memoryview]:
     view = memoryview(data)
     return [view[start : start + size] for start in range(0, len(view), size)]
@@ -433,7 +339,7 @@ class Claims:
         self.store = store
         self._tenant = tenant
         self.signer = Signer(key, tenant)
-        self.envelopes = Envelopes(self.signer, Cipher(encryption_key) if encryption_key else None)
+        self._cipher = Cipher(encryption_key) if encryption_key else None
         self._report = report
         #: Digests of the calls that used a key first, and of the first texts that were kept under an id.
         self._firsts: dict[int, str] = {}
@@ -443,10 +349,96 @@ class Claims:
     ) -> tuple[Reference, bytes]:
         """Return the reference of a result, and the envelope to store for ``ttl`` seconds."""
         key = self.key(origin.execution, origin.node, origin.call)
-        header, stored = self.envelopes.pack(
+        header, stored = self.pack(
             key, data, origin, content_type=content_type, encoding=encoding, created=time.time(), ttl=ttl
         )
         return self.signer.refer(key, origin.owner, header.digest, len(data)), stored
+
+    def pack(  # noqa: PLR0913 - what a header says
+        self,
+        key: str,
+        data: bytes,
+        origin: Origin,
+        *,
+        content_type: str,
+        encoding: str | None,
+        created: float,
+        ttl: float,
+    ) -> tuple[Header, bytes]:
+        """Return the header of a result and the bytes to store under its key."""
+        cipher = self._cipher
+        digests = _digests(data)
+        if len(content_type) > _LONGEST_CONTENT_TYPE or not _CONTENT_TYPE.fullmatch(content_type):
+            content_type = BINARY  # an HTTP header takes no other
+        header = Header(
+            owner=owner_segment(origin.owner),
+            execution=segment(origin.execution),
+            node=segment(origin.node),
+            tool=segment(origin.tool),
+            call=segment(origin.call),
+            digest=self.signer.seal("content", digests),
+            bytes=len(data),
+            content_type=content_type,
+            encoding=encoding,
+            created=round(created, 3),
+            expires_at=round(created + ttl, 3),
+            key_id=self.signer.key_id,
+            cipher_id=cipher.key_id if cipher else None,
+            salt=cipher.salt() if cipher else None,
+            asked=origin.asked,
+        )
+        if cipher is None or header.salt is None:
+            return header, b"".join((self._sealed(key, header, digests), data, digests))
+        block = self._sealed(key, header, b"")
+        return header, block + cipher.encrypted(_pieces(data, CHUNK_BYTES), header.salt, block)
+
+    def read_header(self, block: bytes) -> Header:
+        """Parse the first 1 KiB of a stored value without checking its seal; CorruptError when it is no header."""
+        try:
+            header = Header(**json.loads(_split(block)[0] + b"}"))
+        except ours(ValueError, TypeError) as error:
+            raise CorruptError("it has no header") from error
+        if header.version != VERSION or not isinstance(header.bytes, int) or header.bytes < 0:
+            raise CorruptError("it has no header of this version")
+        return header
+
+    def check_header(self, key: str, header: Header, block: bytes, digests: bytes) -> None:
+        """Check that header and digests were written under this key, and encrypted where that is required."""
+        body, seal = _split(block)
+        if not isinstance(header.key_id, str) or not self.signer.is_seal(
+            seal.decode("ascii", "replace"), "header", key.encode(), body, digests, key_id=header.key_id
+        ):
+            raise CorruptError("its header is not of our making")
+        if header.cipher_id is None and self._cipher is not None and not self._cipher.reads_plain:
+            raise CorruptError("it is not encrypted")
+
+    def unpack(self, key: str, stored: bytes) -> tuple[Header, bytes]:
+        """Return a result and its header; CorruptError unless every byte of both is unchanged."""
+        block = stored[:HEADER_BYTES]
+        header = self.read_header(block)
+        at, end = header.digests
+        if len(stored) != end:
+            raise CorruptError("it is not as long as its header says")
+        self.check_header(key, header, block, stored[at:])
+        return header, self.opened(header, block, stored[at:], 0, stored[HEADER_BYTES:at])
+
+    def opened(self, header: Header, block: bytes, digests: bytes, first: int, chunks: bytes) -> bytes:
+        """Return the content of the chunks from number ``first`` on, checked; ``block`` is the stored header."""
+        if header.cipher_id is None:
+            if not digests[first * _DIGEST_BYTES :].startswith(_digests(chunks)):
+                raise CorruptError("a part of it has another digest")
+            return chunks
+        if self._cipher is None or header.salt is None:
+            raise CorruptError("it is encrypted, and there is no key")
+        pieces = _pieces(chunks, CHUNK_BYTES + TAG_BYTES)
+        return self._cipher.decrypted(header.cipher_id, pieces, header.salt, block, first)
+
+    def _sealed(self, key: str, header: Header, digests: bytes) -> bytes:
+        body = json.dumps(asdict(header), separators=(",", ":"))[:-1].encode()
+        block = _joined(body, self.signer.seal("header", key.encode(), body, digests).encode())
+        if len(block) > HEADER_BYTES:
+            raise ValueError(f"a header of {len(block)} bytes")
+        return block.ljust(HEADER_BYTES)
 
     def apart(self, origin: Origin) -> Origin:
         """Return the origin of a result, with its call's digest in the key where another call has the key already."""
@@ -455,7 +447,7 @@ class Claims:
         key = self.key(origin.execution, origin.node, origin.call)
         first = None
         with errors.suppressed(Exception):  # mostly there is nothing; a write is tried in any case
-            first = self.envelopes.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
+            first = self.read_header(self.store.get_range(key, 0, HEADER_BYTES)).asked
         if first is None:
             first = self.first(key, origin.asked)
         return origin if first == origin.asked else origin._replace(call=f"{origin.call}-{origin.asked}")

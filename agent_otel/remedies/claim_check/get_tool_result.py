@@ -270,7 +270,10 @@ def _inner(text: str, start: int, wanted: str | int) -> int | str:
     """Return the position of a key's value, or of a list's element; without it, what there is."""
     by_key = type(wanted) is str
     if text[start] != ("{" if by_key else "["):
-        return _described(text, start)
+        value = _decode(text, start)[0]
+        if type(value) is dict:
+            return f"there are the keys {', '.join(list(value)[:_SHOWN_KEYS])}"
+        return "there is a list" if type(value) is list else f"there is a {type(value).__name__}"
     keys = []
     for index, (key, at) in enumerate(_members(text, start, "}" if by_key else "]")):
         if wanted == (key if by_key else index):
@@ -308,11 +311,3 @@ def _after_blanks(text: str, at: int) -> int:
     """Return the position of the next sign."""
     blanks = _BLANKS.match(text, at)
     return at if blanks is None else blanks.end()
-
-
-def _described(text: str, start: int) -> str:
-    """Describe the value at a position where a step of the path leads nowhere."""
-    value: Any = _decode(text, start)[0]
-    if type(value) is dict:
-        return f"there are the keys {', '.join(list(value)[:_SHOWN_KEYS])}"
-    return "there is a list" if type(value) is list else f"there is a {type(value).__name__}"

@@ -119,7 +119,7 @@ class ClaimReader:
 
     def _whole(self, what: What, caller: Caller) -> Resolved:
         wanted = self._wanted(what, caller)
-        header, data = self._claims.envelopes.unpack(wanted.key, self._claims.store.get(wanted.key))
+        header, data = self._claims.unpack(wanted.key, self._claims.store.get(wanted.key))
         wanted.check(header)
         return Resolved(data, header)
 
@@ -132,18 +132,18 @@ class ClaimReader:
         if len(stored) != stop - begin:
             raise CorruptError("it is shorter than its header says")
         first = start // CHUNK_BYTES
-        data = self._claims.envelopes.opened(header, block, digests, first, stored)
+        data = self._claims.opened(header, block, digests, first, stored)
         return Resolved(data[start - first * CHUNK_BYTES : end - first * CHUNK_BYTES], header)
 
     def _sealed_header(self, what: What, caller: Caller) -> tuple[_Wanted, Header, bytes, bytes]:
         """Return the request, the header, as read and as stored, and the digests of the chunks, all checked."""
         wanted = self._wanted(what, caller)
-        store, envelopes = self._claims.store, self._claims.envelopes
+        claims, store = self._claims, self._claims.store
         block = store.get_range(wanted.key, 0, HEADER_BYTES)
-        header = envelopes.read_header(block)
+        header = claims.read_header(block)
         at, end = header.digests
         digests = store.get_range(wanted.key, at, end) if at < end else b""
-        envelopes.check_header(wanted.key, header, block, digests)
+        claims.check_header(wanted.key, header, block, digests)
         wanted.check(header)
         return wanted, header, block, digests
 

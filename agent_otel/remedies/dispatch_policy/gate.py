@@ -151,6 +151,8 @@ class Gate:
                 _compare_validated(rule, reader.validated, invocation)
         except _DeniedError as denied:
             return denial or self._denial(denied)
+        except UnreadableError:
+            return denial or self._denial(_DeniedError(semconv.RULE_ARGUMENTS))
         except errors.ours(Exception):
             errors.report_error("tool_call.policy")
             return denial or self._denial(_DeniedError(semconv.RULE_UNREADABLE))
@@ -223,20 +225,13 @@ def _workflow() -> str | None:
     return None if step is None else step.workflow
 
 
-def _readable(arguments: object) -> dict[str, Any]:
-    try:
-        return read_arguments(arguments)
-    except UnreadableError:
-        raise _DeniedError(semconv.RULE_ARGUMENTS) from None
-
-
 def _compare_validated(rule: Rule, validated: Callable[[Invocation], object], invocation: Invocation) -> None:
     """Compare the arguments that the framework makes: aliases, defaults and validators change them."""
     try:
         made = validated(invocation)
     except errors.ours(ValueError):  # the framework refuses them itself; pydantic's looks like one of another thread
         return
-    _compare(rule, _readable(made))
+    _compare(rule, read_arguments(made))
 
 
 def _compare(rule: Rule, arguments: dict[str, Any]) -> None:
@@ -259,7 +254,7 @@ def _dispatched(record: Dispatch, call: ToolCall | None, workflow: str | None) -
     step = execution_context.current_step()
     return DispatchedCall(
         record.tool or record.call.name,
-        _readable(None if call is None else call.arguments),
+        read_arguments(None if call is None else call.arguments),
         execution_context.agent_of(record.agent),
         workflow,
         record.execution,

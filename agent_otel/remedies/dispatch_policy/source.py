@@ -87,21 +87,19 @@ class PolicySource:
             # A later change within the same tick of the clock would show the same version.
             self._version = version if _is_settled(found) else ()
         except errors.ours(Exception) as error:  # of the file system, of the parser
-            self._report(error, version)
+            reason = str(error) if isinstance(error, PolicyError) else errors.described(error)
+            is_without = self.policy is None
+            effect = "every tool call is denied" if is_without else "the last policy that could be read stays"
+            errors.warn_once(
+                f"policy {version} {reason}",
+                f"AGENT_OTEL_TOOL_POLICY={self._place} cannot be read, {effect}: {reason}",
+                level=logging.ERROR if is_without else logging.WARNING,
+            )
             return
         if not self.policy.rules:
             errors.warn_once(
                 "policy empty", f"AGENT_OTEL_TOOL_POLICY={self._place} has no rules: no tool may be called."
             )
-
-    def _report(self, error: Exception, version: tuple[int, ...]) -> None:
-        effect = "every tool call is denied" if self.policy is None else "the last policy that could be read stays"
-        reason = str(error) if isinstance(error, PolicyError) else errors.described(error)
-        errors.warn_once(
-            f"policy {version} {reason}",
-            f"AGENT_OTEL_TOOL_POLICY={self._place} cannot be read, {effect}: {reason}",
-            level=logging.ERROR if self.policy is None else logging.WARNING,
-        )
 
 
 def _version_of(found: os.stat_result) -> tuple[int, ...]:

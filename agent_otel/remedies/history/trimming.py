@@ -333,23 +333,19 @@ def _is_reference(key: str) -> bool:
 
 def _in_text(text: str, pattern: re.Pattern[str] | None, places: int) -> list[str]:
     """Return the references in a text and the matches of ``pattern``, ordered by kind."""
-    found = _ids(text, 2 * places)
-    if pattern is not None:
-        found += [hit[0] for hit in islice(pattern.finditer(text), 2 * places) if hit[0]]
-    if "/" in text:
-        found += islice(_urls(text), places)
-        end = _REST.match(text, text.rfind("/") + 1)  # no path follows, so the search ends here
-        hits = _SLASH.finditer(text, 0, end.end() if end is not None else len(text))
-        found += [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * places)) if path]
-    return found
-
-
-def _ids(text: str, most: int) -> list[str]:
+    most = 2 * places
     named = {start for stem in _STEMS for start in islice(_names(text, stem), most)}
     found = [said for said in (_named(text, start) for start in sorted(named)) if said is not None]
     written = (hit for stem in _WRITTEN for hit in islice(_writings(text, stem), most))
     for hit in sorted(written, key=re.Match.start):
         found += _written(text, hit, most)
+    if pattern is not None:
+        found += [hit[0] for hit in islice(pattern.finditer(text), most) if hit[0]]
+    if "/" in text:
+        found += islice(_urls(text), places)
+        end = _REST.match(text, text.rfind("/") + 1)  # no path follows, so the search ends here
+        hits = _SLASH.finditer(text, 0, end.end() if end is not None else len(text))
+        found += [path.rstrip(".") for path in (hit[1] for hit in islice(hits, 4 * places)) if path]
     return found
 
 

@@ -64,13 +64,18 @@ class ClaimStore(Protocol):
 
 
 @contextlib.contextmanager
-def translated(store: str) -> Iterator[None]:
-    """Translate every exception of a library into a StoreError without its text, which may hold a value."""
+def translated(store: str, key: str = "") -> Iterator[None]:
+    """Translate every exception into a StoreError without its text, which may hold a value.
+
+    A missing file is a missing value where a key is given.
+    """
     try:
         yield
     except StoreError:
         raise
     except errors.ours(Exception) as error:
+        if key and isinstance(error, FileNotFoundError):
+            raise NotFoundError(key) from None
         raise StoreError(f"{store}: {errors.described(error)}") from error
 
 

@@ -77,17 +77,16 @@ class FileStore:
     def put(self, key: str, data: bytes, ttl: float) -> None:
         """Store bytes under a key."""
         name = _name(key)
-        with translated("files"):
-            with self._folder(name, make=True) as folder:
-                unfinished = f"{name}.{secrets.token_hex(8)}"
-                try:
-                    with os.fdopen(os.open(unfinished, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
-                        file.writelines((frame(ttl), data))
-                    os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
-                finally:
-                    with suppressed(FileNotFoundError):
-                        os.unlink(unfinished, dir_fd=folder)
-            sweeper.expect(self, ttl)
+        with self._folder(name, make=True) as folder:
+            unfinished = f"{name}.{secrets.token_hex(8)}"
+            try:
+                with os.fdopen(os.open(unfinished, _NEW_FILE, 0o600, dir_fd=folder), "wb") as file:
+                    file.writelines((frame(ttl), data))
+                os.rename(unfinished, name, src_dir_fd=folder, dst_dir_fd=folder)
+            finally:
+                with suppressed(FileNotFoundError):
+                    os.unlink(unfinished, dir_fd=folder)
+        sweeper.expect(self, ttl)
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
@@ -103,14 +102,14 @@ class FileStore:
     def delete(self, key: str) -> None:
         """Delete a key."""
         name = _name(key)
-        with translated("files"), suppressed(FileNotFoundError), self._folder(name) as folder:
+        with suppressed(NotFoundError), self._folder(name, key) as folder:
             _remove(folder, name)
 
     def delete_group(self, group: str) -> int:
         """Delete all keys of a group, including unfinished writes; return the number of values."""
         prefix = f"{_digest(group)[:32]}-"
         removed = 0
-        with translated("files"), suppressed(FileNotFoundError), self._folder(prefix) as folder:
+        with suppressed(NotFoundError), self._folder(prefix, group) as folder:
             for name in _names(folder):
                 form = _NAME.fullmatch(name)
                 if form is not None and name.startswith(prefix):
@@ -132,22 +131,16 @@ class FileStore:
                 self.sweep()
 
     @contextlib.contextmanager
-    def _folder(self, name: str, *, make: bool = False) -> Iterator[int]:
-        with _own(self._root, make=make) as own, _inner(own, name[:2], make=make) as folder:
+    def _folder(self, name: str, key: str = "", *, make: bool = False) -> Iterator[int]:
+        with translated("files", key), _own(self._root, make=make) as own, _inner(own, name[:2], make=make) as folder:
             yield folder
 
     @contextlib.contextmanager
     def _open(self, key: str) -> Iterator[BinaryIO]:
         name = _name(key)
-        with translated("files"):
-            try:
-                with self._folder(name) as folder:
-                    file = _opened(folder, name)
-            except ours(FileNotFoundError):
-                raise NotFoundError(key) from None
-            with file:
-                unframe(file.read(FRAME_BYTES))
-                yield file
+        with self._folder(name, key) as folder, _opened(folder, name) as file:
+            unframe(file.read(FRAME_BYTES))
+            yield file
 
 
 def _name(key: str) -> str:

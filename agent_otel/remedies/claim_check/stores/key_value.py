@@ -47,7 +47,13 @@ class KeyValueStore(IndexedStore):
 
     def get(self, key: str) -> bytes:
         """Return the value of a key."""
-        return _data(key, self._wait(self._store.get(_hashed(key), collection=self._collection)))
+        value = self._wait(self._store.get(_hashed(key), collection=self._collection))
+        if value is None:
+            raise NotFoundError(key)
+        try:
+            return base64.b64decode(value["base64"], validate=True)
+        except ours(KeyError, TypeError, binascii.Error) as error:
+            raise StoreError("what is stored under this key was written by somebody else") from error
 
     def sweep_if_due(self, _: float) -> None:
         """Have the store remove expired values."""
@@ -74,12 +80,3 @@ class KeyValueStore(IndexedStore):
 
 def _hashed(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _data(key: str, value: dict[str, Any] | None) -> bytes:
-    if value is None:
-        raise NotFoundError(key)
-    try:
-        return base64.b64decode(value["base64"], validate=True)
-    except ours(KeyError, TypeError, binascii.Error) as error:
-        raise StoreError("what is stored under this key was written by somebody else") from error

@@ -139,11 +139,8 @@ class ObjectStore:
         self._used_by.add(os.getpid())
         if len(self._used_by) > 1:
             raise StoreError("objects: used before this process was forked; obstore does not survive that")
-        with translated("objects"):
-            try:
-                yield
-            except errors.ours(FileNotFoundError):
-                raise NotFoundError(key) from None
+        with translated("objects", key):
+            yield
 
 
 class DaprStore(IndexedStore):

@@ -20,13 +20,14 @@ from agent_otel.remedies.claim_check.envelope import (
     CHUNK_BYTES,
     HEADER_BYTES,
     Cipher,
+    Claims,
     CorruptError,
-    Envelopes,
     Origin,
     Reserved,
     Signer,
 )
 from agent_otel.remedies.claim_check.serialization import BINARY
+from agent_otel.remedies.claim_check.stores.base import MemoryStore
 from tests.rows import each_row
 from tests.unit.remedies.claim_check.stores.contract import HOSTILE
 
@@ -42,12 +43,17 @@ _SECRET = base64.b64encode(b"k" * 32).decode()
 _NEW = base64.b64encode(b"n" * 32).decode()
 _DATA = bytes(range(256)) * 1000  # four chunks, the last of them not full
 
-PLAIN = Envelopes(Signer("secret"))
-ENCRYPTED = Envelopes(Signer("secret"), Cipher(_SECRET))
+
+def _claims(key: str, encryption_key: str = "") -> Claims:
+    return Claims(MemoryStore(), key=key, encryption_key=encryption_key)
+
+
+PLAIN = _claims("secret")
+ENCRYPTED = _claims("secret", _SECRET)
 both = pytest.mark.parametrize("envelopes", [PLAIN, ENCRYPTED], ids=["plain", "encrypted"])
 
 
-def _pack(envelopes: Envelopes, data: bytes = _DATA, origin: Origin = _ORIGIN, **changed: Any) -> tuple[Header, bytes]:
+def _pack(envelopes: Claims, data: bytes = _DATA, origin: Origin = _ORIGIN, **changed: Any) -> tuple[Header, bytes]:
     described = {"content_type": "text/plain", "encoding": "utf-8", "created": 1000.0, "ttl": 60.0}
     return envelopes.pack(_KEY, data, origin, **{**described, **changed})
 
@@ -89,7 +95,7 @@ def test_the_header_is_readable_json_and_the_result_follows_it() -> None:
 
 @both
 @each_row("size", [0, 1, CHUNK_BYTES, CHUNK_BYTES + 1, 5 * CHUNK_BYTES - 1])
-def test_what_is_packed_is_unpacked(envelopes: Envelopes, size: int) -> None:
+def test_what_is_packed_is_unpacked(envelopes: Claims, size: int) -> None:
     data = (b"0123456789abcde" * size)[:size]
 
     header, stored = _pack(envelopes, data)
@@ -127,7 +133,7 @@ def test_a_content_type_is_one_or_just_bytes(given: str, kept: str) -> None:
 
 
 @both
-def test_a_single_changed_bit_is_found(envelopes: Envelopes) -> None:
+def test_a_single_changed_bit_is_found(envelopes: Claims) -> None:
     _, stored = _pack(envelopes, b"0123456789")
 
     for at in range(len(stored)):
@@ -138,7 +144,7 @@ def test_a_single_changed_bit_is_found(envelopes: Envelopes) -> None:
 
 
 @both
-def test_what_was_cut_or_lengthened_is_found(envelopes: Envelopes) -> None:
+def test_what_was_cut_or_lengthened_is_found(envelopes: Claims) -> None:
     _, stored = _pack(envelopes, b"0123456789")
 
     for changed in (stored + b"\0", *(stored[:end] for end in range(len(stored)))):
@@ -184,7 +190,7 @@ def test_a_header_of_somebody_else_is_found(changed: dict[str, Any]) -> None:
 
 
 @both
-def test_what_belongs_under_another_key_is_found(envelopes: Envelopes) -> None:
+def test_what_belongs_under_another_key_is_found(envelopes: Claims) -> None:
     _, stored = _pack(envelopes)
 
     with pytest.raises(CorruptError, match="its header is not of our making"):
@@ -195,7 +201,7 @@ def test_another_secret_reads_nothing() -> None:
     _, stored = _pack(PLAIN)
 
     with pytest.raises(CorruptError, match="its header is not of our making"):
-        Envelopes(Signer("another")).unpack(_KEY, stored)
+        _claims("another").unpack(_KEY, stored)
 
 
 def test_encrypted_content_is_nowhere_in_the_store() -> None:
@@ -208,7 +214,7 @@ def test_encrypted_content_is_nowhere_in_the_store() -> None:
 
 
 @both
-def test_content_cannot_be_guessed_from_its_header(envelopes: Envelopes) -> None:
+def test_content_cannot_be_guessed_from_its_header(envelopes: Claims) -> None:
     """No digest in the header is one that can be made without the key of the seals."""
     header, stored = _pack(envelopes, b"4711")
 
@@ -239,10 +245,10 @@ def test_each_result_is_encrypted_with_a_derived_key() -> None:
     ("envelopes", "said"),
     [
         (PLAIN, "it is encrypted, and there is no key"),
-        (Envelopes(Signer("secret"), Cipher(_NEW)), "it was encrypted with another key"),
+        (_claims("secret", _NEW), "it was encrypted with another key"),
     ],
 )
-def test_without_the_right_key_nothing_is_decrypted(envelopes: Envelopes, said: str) -> None:
+def test_without_the_right_key_nothing_is_decrypted(envelopes: Claims, said: str) -> None:
     _, stored = _pack(ENCRYPTED)
 
     with pytest.raises(CorruptError, match=said):
@@ -251,12 +257,12 @@ def test_without_the_right_key_nothing_is_decrypted(envelopes: Envelopes, said: 
 
 def test_both_keys_change_without_loss() -> None:
     header, stored = _pack(ENCRYPTED)
-    rotating = Envelopes(Signer("new,secret"), Cipher(f"{_NEW},{_SECRET}"))
+    rotating = _claims("new,secret", f"{_NEW},{_SECRET}")
     renewed, stored_anew = _pack(rotating)
 
     assert (header, _DATA) == rotating.unpack(_KEY, stored)
     assert (renewed, _DATA) == rotating.unpack(_KEY, stored_anew)
-    assert (renewed, _DATA) == Envelopes(Signer("new"), Cipher(_NEW)).unpack(_KEY, stored_anew)
+    assert (renewed, _DATA) == _claims("new", _NEW).unpack(_KEY, stored_anew)
     assert (Signer("new").key_id, Cipher(_NEW).key_id) == (renewed.key_id, renewed.cipher_id)
     assert (Signer("secret").key_id, Cipher(_SECRET).key_id) == (header.key_id, header.cipher_id)
 
@@ -270,7 +276,7 @@ def test_where_there_is_encryption_nothing_else_is_read() -> None:
 
 def test_what_was_stored_before_encryption_is_read_when_that_is_asked_for() -> None:
     header, stored = _pack(PLAIN)
-    moving = Envelopes(Signer("secret"), Cipher(f"{_SECRET},plain"))
+    moving = _claims("secret", f"{_SECRET},plain")
 
     assert (header, _DATA) == moving.unpack(_KEY, stored)
     assert moving.unpack(_KEY, _pack(moving)[1])[0].cipher_id == Cipher(_SECRET).key_id
@@ -331,7 +337,7 @@ def test_without_cryptography_the_error_says_what_installs_it(environment: Calla
 
 
 @both
-def test_a_part_is_checked_by_itself(envelopes: Envelopes) -> None:
+def test_a_part_is_checked_by_itself(envelopes: Claims) -> None:
     data = b"".join(number.to_bytes(4, "big") for number in range(64_000))
     header, stored = _pack(envelopes, data)
     block, digests = stored[:HEADER_BYTES], stored[header.digests[0] :]

@@ -159,7 +159,7 @@ def test_no_crash_report_shows_a_secret(set_variables: Callable[..., None]) -> N
     unreadable: Any = 5
     reports = [
         crash_report(lambda: claims.sealed(unreadable, origin, content_type="text/plain", ttl=60)),
-        crash_report(lambda: claims.envelopes.unpack("key", b"{}")),
+        crash_report(lambda: claims.unpack("key", b"{}")),
         crash_report(lambda: open_payloads(None, None, 1, 0)),
         crash_report(lambda: open_payloads(None, None, 60, 1).put(b"x", "run", "node")),
         crash_report(lambda: open_store(Secret(f"ftp://x:{deployment.password}@host"))),
