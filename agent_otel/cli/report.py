@@ -11,7 +11,7 @@ import re
 import time
 from collections import defaultdict
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -28,7 +28,7 @@ from agent_otel.cli.prometheus import Prometheus
 from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
 
     from agent_otel.semconv.types import Metric
 
@@ -107,23 +107,48 @@ _Row = dict[str, Any]
 _Key = tuple[str, ...]
 
 _TOOL: Final = prometheus_label(semconv.GEN_AI_TOOL_NAME)
-_WORKFLOW: Final = (prometheus_label(semconv.RUNTIME), prometheus_label(semconv.WORKFLOW_NAME), semconv.DIRECTION)
-_RUN: Final = (prometheus_label(semconv.WORKFLOW_NAME), prometheus_label(semconv.AGENT_NAME))
-_MODEL: Final = prometheus_label(semconv.REQUEST_MODEL)
+#: Figures that are not rounded.
+_EXACT: Final = frozenset({"dollars", "dollars_each", "share", "cached", "utilization"})
 #: Minimum growth of a tool's mean result in the list, and minimum calls in each period for a mean.
 _GROWN: Final = 1.2
 _CALLS: Final = 5
-#: Figures of the first table: words, metric, and the histogram's part that counts.
-_TOTALS: Final = (
-    ("tool calls", semconv.ARGS_SIZE, "count"),
-    ("bytes of results", semconv.RESULT_SIZE, "sum"),
-    ("truncated results", semconv.RESULTS_TRUNCATED, ""),
-    ("answers on a part of a result", semconv.ANSWERS_INCOMPLETE, ""),
-    ("repeated calls", semconv.TOOL_REPEATS, ""),
-    ("requests without the history", semconv.HISTORY_LOST, ""),
-    ("calls with refused arguments", semconv.INVALID_ARGUMENTS, ""),
-    ("refused payloads", semconv.PAYLOADS_REJECTED, ""),
-    ("failures of agent_otel itself", semconv.INTERNAL_ERRORS, ""),
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A table of the review, as ``report.yaml`` says."""
+
+    path: str
+    title: str
+    heads: str
+    texts: str
+    note: str = ""
+    alert: str = ""
+    names: int = 1
+    labels: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, str] = field(default_factory=dict)
+    rows: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    least: float = 0.0
+    is_named: bool = False
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        """The heads of the columns."""
+        return tuple(self.heads.split(" | "))
+
+    def cells(self, review: Mapping[str, Any]) -> list[tuple[str, ...]]:
+        """Return the texts of its rows."""
+        rows: Any = review
+        for key in self.path.split("."):
+            rows = rows[key]
+        return [tuple(text.format_map(_Cells(row)) for text in self.texts.split(" | ")) for row in rows]
+
+
+#: The tables as rows and the page of HTML have the name of this module.
+_BESIDE: Final = Path(__file__)
+_TABLES: Final = tuple(
+    _Table(**row) for row in yaml.safe_load(_BESIDE.with_suffix(".yaml").read_text(encoding="utf-8"))
 )
 
 
@@ -139,14 +164,20 @@ class _Period(NamedTuple):
         """Return the increase of a counter or a part of a histogram."""
         return self._values(prometheus.gained(metric, part, labels, self.window, self.matchers), labels)
 
-    def counts(self, metric: Metric, *labels: str, part: str = "") -> defaultdict[_Key, int]:
-        """Return the sums as whole numbers."""
-        return _rounded(self.sums(metric, *labels, part=part))
-
     def quantile(self, at: float, metric: Metric, *labels: str) -> defaultdict[_Key, float]:
         """Return a quantile of a histogram."""
         buckets = prometheus.gained(metric, "bucket", (*labels, promql.LE), self.window, self.matchers)
         return self._values(promql.quantile(at, buckets), labels)
+
+    def figure(self, text: str, labels: tuple[str, ...]) -> defaultdict[_Key, float]:
+        """Return the values of a figure of ``report.yaml``."""
+        text, _, number = text.partition(" by ")
+        kind, _, name = text.rpartition(" ")
+        name, _, part = name.partition(".")
+        labels = labels[: int(number or len(labels))]
+        if kind == "max":
+            return self.quantile(1, getattr(semconv, name), *labels)
+        return self.sums(getattr(semconv, name), *labels, part=part) if name else defaultdict(float)
 
     def _values(self, expression: str, labels: tuple[str, ...]) -> defaultdict[_Key, float]:
         values = self.store.values(expression, labels, self.until).items()
@@ -156,65 +187,49 @@ class _Period(NamedTuple):
 def _review(now: _Period, seconds: float) -> dict[str, Any]:
     """Return the findings of a period of so many seconds, and of the one before."""
     before = now._replace(until=now.until - seconds)
+    first, *others = _TABLES
     totals = [
-        {
-            "what": words,
-            **{name: round(period.sums(metric, part=part)[()]) for name, period in (("now", now), ("before", before))},
-        }
-        for words, metric, part in _TOTALS
+        {"what": words, "now": round(now.figure(text, ())[()]), "before": round(before.figure(text, ())[()])}
+        for words, text in first.figures.items()
     ]
-    calls = now.sums(semconv.ARGS_SIZE, _TOOL, part="count")
-    tool = {"tool": _TOOL}
-    reasons = {semconv.REASON: semconv.REASON}
-    missed = {name: name for name in (semconv.PART, semconv.CHANGE)}
+    rows = {table.path: _rows(now, table) for table in others if table.figures}
     return {
         "since": now.window,
         "seconds": seconds,
         "until": now.until,
         "totals": totals,
         "grown": _grown(now, before),
-        "cut": _counted(now, {**tool, "layer": "layer", **reasons}, calls, results=semconv.RESULTS_TRUNCATED),
-        "incomplete": _counted(now, {**tool, **reasons}, answers=semconv.ANSWERS_INCOMPLETE),
-        "missed": _priced(now, missed, semconv.MISSED_COST, semconv.MISSED_TOKENS),
-        "repeating": _counted(now, tool, calls, repeats=semconv.TOOL_REPEATS),
-        "nearest": _nearest(now),
-        "costs": _costs(now),
+        **{path: rows[path] for path in ("cut", "incomplete", "missed", "repeating", "nearest")},
+        "costs": {path.removeprefix("costs."): found for path, found in rows.items() if path.startswith("costs.")},
     }
 
 
-def _priced(now: _Period, labels: Mapping[str, str], cost: Metric, count: Metric) -> list[_Row]:
-    """Return tokens of a counter and their US dollars, by labels under these names."""
-    dollars, tokens = now.sums(cost, *labels.values()), now.counts(count, *labels.values())
-    return _rows(tokens, tuple(labels), ("dollars", "tokens"), dollars=dollars, tokens=tokens)
+def _rows(now: _Period, table: _Table) -> list[_Row]:
+    """Return the rows of a table; those with the largest figures come first."""
+    labels, ratios = tuple(table.labels.values()), re.compile(r"(\w+) (of|/) (\w+)")
+    found = {name: now.figure(text, labels) for name, text in table.figures.items() if ratios.fullmatch(text) is None}
+    keys = {key for name in table.rows for key, value in found[name].items() if value > table.least}
+    rows = []
+    for key in keys:
+        if table.is_named and not key[0]:
+            continue
+        figures: dict[str, float] = {}
+        for name, text in table.figures.items():
+            if ratio := ratios.fullmatch(text):
+                part, whole = figures[ratio[1]], figures[ratio[3]]
+                figures[name] = part / whole if whole else 0.0
+                figures[name] = min(1.0, figures[name]) if ratio[2] == "of" else figures[name]
+            else:
+                shorter = (key[:count] for count in range(len(key), 0, -1))
+                figures[name] = next((found[name][one] for one in shorter if one in found[name]), 0.0)
+        shown = {name: value if name in _EXACT else round(value) for name, value in figures.items() if name[0] != "_"}
+        rows.append({**dict(zip(table.labels, key, strict=True)), **shown})
+    return _sorted(rows, table.by, tuple(table.labels))
 
 
-def _rounded(sums: Mapping[_Key, float]) -> defaultdict[_Key, int]:
-    return defaultdict(int, {key: round(value) for key, value in sums.items()})
-
-
-def _rows(
-    keys: Iterable[_Key], names: tuple[str, ...], by: tuple[str, ...], **columns: Mapping[_Key, Any]
-) -> list[_Row]:
-    """Return a row for each key, with its labels under ``names``; those with the largest figures ``by`` first."""
-    rows = [
-        {**dict(zip(names, key, strict=True)), **{name: column[key] for name, column in columns.items()}}
-        for key in keys
-    ]
-    return sorted(rows, key=lambda row: (*(-row[name] for name in by), *(row[name] for name in names)))
-
-
-def _counted(
-    now: _Period, labels: Mapping[str, str], calls: Mapping[_Key, float] | None = None, **counter: Metric
-) -> list[_Row]:
-    """Return the events of a counter by tool, and their share of its calls, at most 1 and 0 where these are unknown."""
-    ((figure, metric),) = counter.items()
-    sums = now.sums(metric, *labels.values())
-    columns: dict[str, Mapping[_Key, Any]] = {figure: _rounded(sums)}
-    if calls is not None:
-        columns["share"] = {
-            key: min(1.0, value / calls[key[:1]]) if calls.get(key[:1]) else 0.0 for key, value in sums.items()
-        }
-    return _rows([key for key, value in sums.items() if round(value)], tuple(labels), (figure,), **columns)
+def _sorted(rows: list[_Row], by: tuple[str, ...], names: tuple[str, ...]) -> list[_Row]:
+    sums = [each.split(" + ") for each in by]
+    return sorted(rows, key=lambda row: (*(-sum(row[one] for one in each) for each in sums), *map(row.get, names)))
 
 
 def _grown(now: _Period, before: _Period) -> list[_Row]:
@@ -231,84 +246,20 @@ def _grown(now: _Period, before: _Period) -> list[_Row]:
     enough = [key for key in counts if min(counts[key], counts_before[key]) >= _CALLS and key in bytes_before]
     mean = {key: bytes_[key] / counts[key] for key in enough}
     mean_before = {key: bytes_before[key] / counts_before[key] for key in enough}
-    return _rows(
-        [key for key in enough if mean[key] >= _GROWN * mean_before[key]],
-        ("tool",),
-        ("factor",),
-        calls=_rounded(counts),
-        factor={key: mean[key] / mean_before[key] for key in enough},
-        mean=_rounded(mean),
-        mean_before=_rounded(mean_before),
-        p95=_rounded(p95),
-        p95_before=_rounded(p95_before),
-    )
-
-
-def _nearest(now: _Period) -> list[_Row]:
-    """Return the workflows: first those with a refused payload, then the fullest payloads."""
-    utilization = now.quantile(1, semconv.UTILIZATION, *_WORKFLOW)
-    near, over, refused = (
-        now.counts(metric, *_WORKFLOW)
-        for metric in (semconv.PAYLOAD_NEAR_CAP, semconv.PAYLOAD_OVER_CAP, semconv.PAYLOADS_REJECTED)
-    )
-    few, keys = now.counts(semconv.FEW_TURNS_LEFT, *_WORKFLOW[:2]), {*utilization, *refused}
-    return _rows(
-        keys,
-        ("runtime", "workflow", "direction"),
-        ("refused", "utilization"),
-        utilization=utilization,
-        near=near,
-        over=over,
-        refused=refused,
-        few_turns_left={key: few[key[:2]] for key in keys},
-    )
-
-
-def _costs(now: _Period) -> dict[str, list[_Row]]:
-    """Return the costs: the costliest workflows, money by tool and by model, and the savings of remedies."""
-    remedy = {"remedy": semconv.STRATEGY}
-    return {
-        "workflows": _workflows(now),
-        "tools": [row for row in _paid(now, _TOOL, now.counts(semconv.DEFINITION_TOKENS, _TOOL)) if row["name"]],
-        "models": _paid(now, _MODEL, defaultdict(int)),
-        "saved": _priced(now, remedy, semconv.CONTEXT_SAVED_COST, semconv.CONTEXT_SAVED_TOKENS),
-        "savable": _priced(now, remedy, semconv.CONTEXT_SAVABLE_COST, semconv.CONTEXT_SAVABLE_TOKENS),
-    }
-
-
-def _workflows(now: _Period) -> list[_Row]:
-    """Return finished executions by workflow and agent; ``cached`` is the tokens' share from a provider's cache."""
-    executions = now.sums(semconv.EXECUTION_TOKENS, *_RUN, part="count")
-    dollars, tokens, cached, requests, retries = (
-        now.sums(metric, *_RUN, part="sum")
-        for metric in (
-            semconv.EXECUTION_PRICE,
-            semconv.EXECUTION_TOKENS,
-            semconv.EXECUTION_CACHED,
-            semconv.EXECUTION_MODEL_REQUESTS,
-            semconv.EXECUTION_MODEL_RETRIES,
-        )
-    )
-    return _rows(
-        executions,
-        ("workflow", "agent"),
-        ("dollars", "tokens"),
-        executions=_rounded(executions),
-        dollars=dollars,
-        dollars_each={key: dollars[key] / count for key, count in executions.items()},
-        tokens=_rounded(tokens),
-        cached={key: min(1.0, cached[key] / tokens[key]) if key in tokens else 0.0 for key in executions},
-        requests=_rounded(requests),
-        retries=_rounded(retries),
-    )
-
-
-def _paid(now: _Period, label: str, definitions: Mapping[_Key, int]) -> list[_Row]:
-    """Return input tokens of model requests and their price, by tool or model; tokens of definitions are separate."""
-    dollars, tokens = now.sums(semconv.CONTEXT_COST, label), now.counts(semconv.CONTEXT_TOKENS_OF, label)
-    keys = {*tokens, *definitions}
-    rows = _rows(keys, ("name",), (), dollars=dollars, tokens=tokens, definition_tokens=definitions)
-    return sorted(rows, key=lambda row: (-row["dollars"], -row["tokens"] - row["definition_tokens"]))
+    rows = [
+        {
+            "tool": key[0],
+            "calls": round(counts[key]),
+            "factor": mean[key] / mean_before[key],
+            "mean": round(mean[key]),
+            "mean_before": round(mean_before[key]),
+            "p95": round(p95[key]),
+            "p95_before": round(p95_before[key]),
+        }
+        for key in enough
+        if mean[key] >= _GROWN * mean_before[key]
+    ]
+    return _sorted(rows, ("factor",), ("tool",))
 
 
 # --- as text in a terminal, as Markdown, and as a page of HTML that needs no other file ------------------------------
@@ -321,8 +272,6 @@ _SETTINGS: Final = {
     semconv.COMPACT: "AGENT_OTEL_COMPACT_ARGUMENTS",
 }
 _NAME: Final = re.compile(r"[\w.:/-]+")
-#: The tables as rows and the page of HTML have the name of this module.
-_BESIDE: Final = Path(__file__)
 
 
 class _Cells(dict[str, Any]):
@@ -337,38 +286,6 @@ class _Cells(dict[str, Any]):
             return _SETTINGS.get(self["remedy"], "")
         now, before = self["now"], self["before"]
         return f"{(now - before) / before:+.0%}" if before else "new" if now else ""
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A table of the review. The first ``names`` columns are names, and figures follow."""
-
-    #: The path of its rows in the review.
-    path: str
-    title: str
-    #: Heads of the columns, and the texts of a row's cells.
-    heads: str
-    texts: str
-    note: str = ""
-    alert: str = ""
-    names: int = 1
-
-    @property
-    def head(self) -> tuple[str, ...]:
-        """The heads of the columns."""
-        return tuple(self.heads.split(" | "))
-
-    def cells(self, review: Mapping[str, Any]) -> list[tuple[str, ...]]:
-        """Return the texts of its rows."""
-        rows: Any = review
-        for key in self.path.split("."):
-            rows = rows[key]
-        return [tuple(text.format_map(_Cells(row)) for text in self.texts.split(" | ")) for row in rows]
-
-
-_TABLES: Final = tuple(
-    _Table(**row) for row in yaml.safe_load(_BESIDE.with_suffix(".yaml").read_text(encoding="utf-8"))
-)
 
 
 def _notes(table: _Table, cells: list[tuple[str, ...]], rows: int) -> list[str]:
