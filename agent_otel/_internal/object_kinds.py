@@ -217,11 +217,6 @@ def _iso(value: datetime | time) -> str:
     return f"{local} {class_name(type(zone))}"
 
 
-def _uuid(value: UUID) -> str:
-    digits = f"{UUID.__dict__['int'].__get__(value):032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
-
-
 def _enum_value(value: Enum) -> Any:
     namespace = _namespace(type(value))
     return namespace(value).get("_value_") if namespace is not None else None
@@ -232,7 +227,8 @@ def _exception_value(value: BaseException) -> Any:
     return found[0] if len(found) == 1 else found
 
 
-def _pieces(take: Callable[[Any, slice], Any], length: Callable[[Any], int]) -> Callable[[Any], Iterator[bytes]]:
+def _pieces(kind: Any) -> Callable[[Any], Iterator[bytes]]:
+    take, length = kind.__getitem__, kind.__len__
     return lambda value: (bytes(take(value, slice(start, start + _PIECE))) for start in range(0, length(value), _PIECE))
 
 
@@ -251,25 +247,17 @@ _BUILT_IN: Final[tuple[tuple[Any, Shape], ...]] = (
     (int, Shape(NUMBER, int.__int__)),
     (float, Shape(NUMBER, float.__float__)),
     (dict, Shape(MAPPING, _itself, dict.__len__)),
-    (list, Shape(ARRAY, list.__iter__, list.__len__)),
-    (tuple, Shape(ARRAY, tuple.__iter__, tuple.__len__)),
-    (set, Shape(SET, set.__iter__, set.__len__)),
-    (frozenset, Shape(SET, frozenset.__iter__, frozenset.__len__)),
-    (deque, Shape(ARRAY, deque.__iter__, deque.__len__)),
-    (range, Shape(ARRAY, range.__iter__, range.__len__)),
-    (type({}.keys()), Shape(ARRAY, iter, len)),
-    (type({}.values()), Shape(ARRAY, iter, len)),
-    (type({}.items()), Shape(ARRAY, iter, len)),
-    (bytes, Shape(BINARY, _pieces(bytes.__getitem__, bytes.__len__), bytes.__len__)),
-    (bytearray, Shape(BINARY, _pieces(bytearray.__getitem__, bytearray.__len__), bytearray.__len__)),
+    *((kind, Shape(ARRAY, kind.__iter__, kind.__len__)) for kind in (list, tuple, deque, range)),
+    *((kind, Shape(SET, kind.__iter__, kind.__len__)) for kind in (set, frozenset)),
+    *((kind, Shape(ARRAY, iter, len)) for kind in map(type, ({}.keys(), {}.values(), {}.items()))),
+    *((kind, Shape(BINARY, _pieces(kind), kind.__len__)) for kind in (bytes, bytearray)),
     (memoryview, Shape(BINARY, lambda value: iter((value.tobytes(),)), memoryview.nbytes.__get__)),
     (Enum, Shape(VALUE, _enum_value)),
     (datetime, Shape(LABEL, _iso)),
     (date, Shape(LABEL, date.isoformat)),
     (time, Shape(LABEL, _iso)),
-    (timedelta, Shape(LABEL, timedelta.__str__)),
-    (Decimal, Shape(LABEL, Decimal.__str__)),
-    (UUID, Shape(LABEL, _uuid)),
+    *((kind, Shape(LABEL, kind.__str__)) for kind in (timedelta, Decimal)),
+    (UUID, Shape(LABEL, lambda value: str(UUID(int=UUID.__dict__["int"].__get__(value))))),
     (MappingProxyType, Shape(VALUE, lambda value: get_referents(value)[0])),
     (BaseException, Shape(VALUE, _exception_value)),
     (SimpleNamespace, Shape(RECORD, _simple_namespace, namespace=_simple_namespace)),
@@ -320,15 +308,7 @@ def attributes(value: Any) -> dict[str, Any]:
 def field_at(value: Any, *names: str) -> Any:
     """Return the field at a path of names, one object inside the other; None where there is none."""
     for name in names:
-        if type(value) is dict:
-            for key in value:
-                if type(key) is not str:
-                    value = fields(value).get(name)
-                    break
-            else:
-                value = value.get(name)
-        else:
-            value = fields(value).get(name)
+        value = fields(value).get(name)
     return value
 
 

@@ -18,7 +18,6 @@ from agent_otel import semconv
 from agent_otel.alerts import promql
 from agent_otel.alerts.options import seconds
 from agent_otel.alerts.promql import JOB, Events, Query
-from agent_otel.semconv.types import prometheus_label
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -77,79 +76,29 @@ class Alert:
 # --- templates ---------------------------------------------------------------------------------------------------
 
 
-def _of(label: str, words: str) -> str:
-    """Return the template of a part of a sentence that is left out where a series has no such label."""
-    return f"{{{{ with $labels.{label} }}}} {words}{{{{ end }}}}"
-
-
 def _link(uid: str, **variables: str) -> str:
     """Return a path to a dashboard; ``variables`` maps each variable to the label that gives its value."""
     query = (f"var-{name}={{{{ $labels.{label} | urlquery }}}}" for name, label in variables.items())
     return f"/d/{uid}?{'&'.join(query)}"
 
 
-def _asked(query: str, labels: Iterable[str], words: str, otherwise: str = "") -> str:
-    """Return a template with the first sample of a query. ``#`` in the query becomes the matchers of these labels."""
+def _began(alert: str, labels: Iterable[str]) -> str:
+    """Return a template with the time at which an alert of these labels began."""
     names = tuple(labels)
-    text = query.replace('"', '\\"').replace("#", ", ".join(f"{name}=%q" for name in names))
-    values = " ".join(f"$labels.{name}" for name in names * query.count("#"))
-    last = f"{{{{ else }}}}{otherwise}{{{{ end }}}}" if otherwise else "{{ end }}"
-    return f'{{{{ with printf "{text}" {values} | query }}}}{{{{ with . | first }}}}{words}{{{{ end }}}}{last}'
-
-
-_TOOL_LABEL, _WORKFLOW_LABEL = map(prometheus_label, (semconv.GEN_AI_TOOL_NAME, semconv.WORKFLOW_NAME))
-_BEGAN: Final = '{{ (. | value | toTime).Format "15:04" }}'
-_OF_WORKFLOW: Final = (JOB, _WORKFLOW_LABEL)
+    series = f'ALERTS_FOR_STATE{{alertname=\\"{alert}\\", {", ".join(f"{name}=%q" for name in names)}}}'
+    values = " ".join(f"$labels.{name}" for name in names)
+    time = '{{ with . | first }}{{ (. | value | toTime).Format "15:04" }}{{ end }}'
+    return f'{{{{ with printf "{series}" {values} | query }}}}{time}{{{{ else }}}}now{{{{ end }}}}'
 
 
 class _Pieces(dict[str, str]):
     """The templates that texts name; every other name is a label, after ``of_`` a label that a series may lack."""
 
     def __missing__(self, name: str) -> str:
-        label = f"{{{{ $labels.{name} }}}}"
-        of_label = _of(name.removeprefix("of_"), "of {{ . }}")
-        return _PIECES.get(name) or (of_label if name.startswith("of_") else label)
+        label, is_optional = name.removeprefix("of_"), name.startswith("of_")
+        of_label = f"{{{{ with $labels.{label} }}}} of {{{{ . }}}}{{{{ end }}}}"
+        return _PIECES.get(name) or (of_label if is_optional else f"{{{{ $labels.{name} }}}}")
 
-
-_PIECES: Final = {
-    "in_job": _of(JOB, "in job {{ . }}"),  # some series have no job
-    "workflow": _of(_WORKFLOW_LABEL, "{{ . }}"),
-    "agent": _of(prometheus_label(semconv.AGENT_NAME), "{{ . }}"),
-    "of_agent": _of(prometheus_label(semconv.AGENT_NAME), "of agent {{ . }}"),
-    "count": '{{ $value | printf "%.0f" }}',
-    "share": "{{ $value | humanizePercentage }}",
-    "bytes": "{{ $value | humanize1024 }}B",
-    "value": "{{ $value }}",
-    "factor": '{{ $value | printf "%.1f" }}',
-    "what_is_carried": f"{{{{ $labels.direction }}}}{_of(prometheus_label(semconv.ACTIVITY), 'of {{ . }}')}",
-    "this_tool": f'span.tool.name = "{{{{ $labels.{_TOOL_LABEL} }}}}"',
-    "this_workflow": f'span.gen_ai.workflow.name = "{{{{ $labels.{_WORKFLOW_LABEL} }}}}"',
-    "largest_result": _asked(
-        f"max({semconv.RESULT_LARGEST.exposed_name}{{#}})",
-        (JOB, _TOOL_LABEL),
-        "; the largest has {{ . | value | humanize1024 }}B",
-    ),
-    "filled_by": _asked(
-        f'topk(1, sum by ({_TOOL_LABEL}) ({semconv.PAYLOAD_BY_TOOL.exposed_name}{{#, {_TOOL_LABEL}!="_other"}}))',
-        _OF_WORKFLOW,
-        f'; most is of tool {{{{ . | label "{_TOOL_LABEL}" }}}}',
-    )
-    + _asked(
-        f"topk(1, sum by (component) ({semconv.PAYLOAD_COMPONENT.exposed_name}{{#}}))",
-        _OF_WORKFLOW,
-        ' at {{ . | label "component" }}',
-    )
-    + _asked(
-        f"sum({semconv.PAYLOAD_DUPLICATE.exposed_name}{{#}}) / sum({semconv.PAYLOAD_BY_TOOL.exposed_name}{{#}})",
-        _OF_WORKFLOW,
-        ", {{ . | value | humanizePercentage }} of it twice",
-    ),
-    "amplification": _asked(
-        f"sum({semconv.STORE_WRITTEN.exposed_name}{{#}}) / (sum({semconv.STORE_NEW.exposed_name}{{#}}) > 0)",
-        _OF_WORKFLOW,
-        '; {{ . | value | printf "%.0f" }} bytes are written for each new one',
-    ),
-}
 
 # --- expressions -------------------------------------------------------------------------------------------------
 
@@ -162,8 +111,8 @@ _FULLEST: Final = {
 _THRESHOLD: Final = re.compile(r"<(\w+)(%|/300s)?>")
 _TERM: Final = re.compile(r"\{([^{}]+)\}")
 #: Whom alerts are about, by the names in the rules: the beginning of the summary, labels, dashboard with its variables.
-#: Then counters, and series that are recorded for expressions.
-_WHO, _counters, _RECORDED, _groups = yaml.safe_load_all(
+#: Then templates, counters, and series that are recorded for expressions.
+_WHO, _PIECES, _counters, _RECORDED, _groups = yaml.safe_load_all(
     Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
 )
 #: The rules of each group of the files. Rules of one name differ in their severity or their condition. Prometheus
@@ -233,7 +182,6 @@ def alert(said: Mapping[str, Any], thresholds: Thresholds, options: Options) -> 
     _expression(query, said.get("reads", ""))
     expr = _expression(query, said["expr"])
     name, labels = said["name"], (JOB, *who["labels"], *said.get("by", ()))
-    began = _asked(f'ALERTS_FOR_STATE{{alertname="{name}", #}}', labels, _BEGAN, "now")
     shown = {**who, "variables": {JOB: JOB}, **said} if "dashboard" in said else who
 
     def text(said: str) -> str:
@@ -244,7 +192,7 @@ def alert(said: Mapping[str, Any], thresholds: Thresholds, options: Options) -> 
         options.severities.get(name, said["severity"]),
         expr,
         text(f"{who['text']}: {said['what']}"),
-        f"{text(said['first'])} {text(said['size'])}. Since {began}.",
+        f"{text(said['first'])} {text(said['size'])}. Since {_began(name, labels)}.",
         text(f"{{{{ {said['traces']} }}}}") if "traces" in said else "",
         _link(f"agent-otel-{shown['dashboard']}", **shown["variables"]),
         wait=getattr(thresholds, said["wait"]) if "wait" in said else "",
