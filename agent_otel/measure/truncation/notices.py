@@ -274,7 +274,8 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
     last = text.find("\n", at, at + _AHEAD)
     last = min(len(text), at + _AHEAD) if last < 0 else last
     line = text[first:last]
-    is_line = (not first or text[first - 1] == "\n") and text[last : last + 1] in ("", "\n")
+    has_end = text[last : last + 1] in ("", "\n") or _ALONE.match(line)  # a result may follow, as in CAMEL
+    is_line = (not first or text[first - 1] == "\n") and has_end
     seen.add(first)
     for key in islice(_KEY.finditer(line), 4) if '"' in line and ("runcated" in line or "elided" in line) else ():
         if key[1] not in PAGED_KEYS and is_own_key(text, first + key.start(), first + key.end()):
@@ -284,12 +285,7 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
     ):
         return None
     is_context = line[:1] == " " and text.startswith(("diff ", "--- ", "@@ "))
-    if (
-        is_line
-        and _ITEM.match(line) is None
-        and not is_context
-        and (reason := _of_line(text, line, first, last)) is not None
-    ):
+    if is_line and not is_context and not _ITEM.match(line) and (reason := _of_line(text, line, first, last)):
         return reason
     for frame in _FRAME.finditer(line, max(at - first - _LONGEST_FRAME, 0)):
         if frame.end() <= at - first:
