@@ -346,7 +346,7 @@ def asked_at(parts: Sequence[RequestPart], at: int) -> int | None:
 
 
 def _adopted(execution: ExecutionState, part: RequestPart, call_id: str) -> SeenCall:
-    """Return the call of a result that another execution of this process has made, else an unknown call.
+    """Return the call of a result that another execution of this process or a loop made, else an unknown call.
 
     Ids repeat in each conversation of some models: the result must be the one that was delivered there, or have the
     passages of the one that was not. The execution has the call from now on.
@@ -354,8 +354,9 @@ def _adopted(execution: ExecutionState, part: RequestPart, call_id: str) -> Seen
     seen = executions.made(call_id)
     if seen is not None and seen.delivered >= 0:
         seen = copy(seen) if 0 <= seen.length == characters(part.value) else None
-    elif seen is not None and (seen.prints is None or not seen.prints.is_quoted(hashes_in(texts(part.value)))):
-        seen = None
+    else:
+        hashes, waiting = hashes_in(texts(part.value)), (seen, *(execution.unnamed or ()))
+        seen = next((one for one in waiting if one and one.prints and one.prints.is_quoted(hashes)), None)
     seen = new_call(part.name or "") if seen is None else seen
     return executions.noted(execution, call_id, seen)
 
