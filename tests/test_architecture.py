@@ -198,6 +198,7 @@ RARE_FIELDS = {
     "StepReader.opened_by_handler",
     "ToolCall.announced",
     "ToolCall.host",
+    "ToolCall.is_quoted",
     "ToolCall.mcp",
     "ToolCall.type",
     "ToolReader.answer",

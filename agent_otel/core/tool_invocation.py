@@ -165,7 +165,7 @@ class ToolInvocation(Dispatch):
         self, call: ToolCall, out: Telemetry, also_timed_by: tuple[str, ...], awaits: ToolReader | None = None
     ) -> None:
         name, arguments, execution, asked = call.name, call.arguments, call.execution, None
-        if open_calls.has_asked and (asked := ask_for(call, out)) is not None:
+        if open_calls.has_asked and not call.is_quoted and (asked := ask_for(call, out)) is not None:
             self.asked = asked
             call = call._replace(call_id=call.call_id or asked.id, agent=call.agent or asked.agent)
             out = out.of(execution_context.names(call.agent, own=asked.run))

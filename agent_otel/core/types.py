@@ -60,6 +60,7 @@ class ToolCall(NamedTuple):
     is the name of the MCP client that a server of the program answers, ``announced`` the number of characters up to
     which the tool's definition asks that client to pass a result on. ``mcp`` is set for a call over that protocol.
     ``offloads_above`` are the bytes above which the framework stores a result itself, 0 where it does not.
+    ``is_quoted`` is true where the result is in another message than the one with the id that the model gave the call.
     """
 
     name: str
@@ -73,6 +74,7 @@ class ToolCall(NamedTuple):
     announced: int | None = None
     mcp: McpCall | None = None
     offloads_above: int = 0
+    is_quoted: bool = False
 
 
 class AskedCall(NamedTuple):

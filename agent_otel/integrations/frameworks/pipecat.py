@@ -97,8 +97,8 @@ _running: ContextVar[_CallVisit | None] = ContextVar("agent_otel_pipecat_call", 
 def _call(invocation: Invocation) -> ToolCall:
     """Read a call; under the id of an asynchronous one the model gets a notice first, and the result elsewhere."""
     item = invocation.arg(0, "runner_item")
-    is_sync = getattr(item.registry_item, "cancel_on_interruption", True) is not False
-    return ToolCall(item.function_name, item.arguments, item.tool_call_id if is_sync else None)
+    is_quoted = getattr(item.registry_item, "cancel_on_interruption", True) is False
+    return ToolCall(item.function_name, item.arguments, None if is_quoted else item.tool_call_id, is_quoted=is_quoted)
 
 
 def _result(frame: _Frame) -> ToolResult:
