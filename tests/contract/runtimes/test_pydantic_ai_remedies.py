@@ -78,7 +78,8 @@ def test_the_ceiling_and_the_policy_act_in_activities(
 ) -> None:
     """Tools of the agent, of a toolset that a run builds and of an MCP server; the message of a tool that asks again.
 
-    A tool whose activity is switched off runs in workflow code: there no remedy acts, and one warning says so.
+    A tool whose activity is switched off runs in workflow code: there no remedy acts, and one warning says so. The
+    ceiling acts on its result in the activity of the request.
     """
     (tmp_path / "policy.toml").write_text(POLICY)
     calls = {
@@ -117,7 +118,8 @@ def test_the_ceiling_and_the_policy_act_in_activities(
     assert 3 == ran.text.count(HIDDEN)  # the tokens alone
 
     assert "call_6" not in ran.spans
-    assert "w" * 4_000 == ran.wire["call_6"]
+    answer = json.loads(ran.wire["call_6"])
+    assert ("result_too_large", 4_000, 2_000) == (answer["error"], answer["size_bytes"], answer["limit_bytes"])
     (said,) = (text for text in ran.seen["messages"] if "in the code of a durable workflow" in text)
     assert said.startswith("AGENT_OTEL_RESULT_CEILING_BYTES, AGENT_OTEL_TOOL_POLICY: without effect on tool calls")
 
