@@ -38,8 +38,6 @@ _MOST_EVENTS = 16
 class PendingAnswer:
     """A request with fragments, until its response shows whether the model asks for more calls."""
 
-    __slots__ = ("_calls", "_execution", "_fragments", "_must_call", "_out", "_span", "_totals")
-
     def __init__(self, it: Read, totals: Totals | None, fragments: list[tuple[SeenCall, str | None, Fragment]]) -> None:
         self._out = it.out
         self._execution = it.execution

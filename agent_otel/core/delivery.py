@@ -7,6 +7,7 @@ A result that an earlier request held costs a look-up and a length. Requests are
 from __future__ import annotations
 
 import weakref
+from array import array
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import trace
@@ -168,10 +169,10 @@ def add_shares(
             if digest in digests or digest in before.texts:
                 duplicate_bytes += part_bytes
             digests.add(digest)
-    order = before.order.then(sizes, keys) if sizes else before.order
+    order = before.sizes + array("Q", sizes), before.places + array("H", keys)
     savable = before.savable.then(sized, settings.current())
     return Shares(
-        before.parts + len(sized), found, order, removed, savable, before.texts | digests, duplicate_bytes
+        before.parts + len(sized), found, *order, removed, savable, before.texts | digests, duplicate_bytes
     ), again
 
 

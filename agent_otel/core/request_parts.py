@@ -209,24 +209,6 @@ def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
 
 # The shares of the parts in a request.
 
-_MOST_BYTES = 2**32 - 1
-
-
-class Order(NamedTuple):
-    """The parts of a request's messages in order: bytes, and the place of the part and tool in `Shares.bytes`."""
-
-    sizes: array[int]
-    keys: array[int]
-
-    def then(self, sizes: list[int], keys: list[int]) -> Order:
-        """Return the order with further parts at the end."""
-        new = array("I", [min(size, _MOST_BYTES) for size in sizes])
-        return Order(self.sizes + new, self.keys + array("H", keys))
-
-
-NO_ORDER = Order(array("I"), array("H"))
-
-
 # Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
 # check would leave what its setting lets through of each larger result. Trimming would leave a line of each result of
 # an old turn, and the compaction of arguments a mark. No text is read.
@@ -286,6 +268,7 @@ NO_SAVABLE: Final = Savable()
 class Shares(NamedTuple):
     """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none.
 
+    ``sizes`` are the bytes of the messages' parts in order, ``places`` the places of their part and tool in ``bytes``.
     ``removed`` are the bytes by remedy that are missing in the results of the request, ``savable`` those that remedies
     which are off would keep out of it. ``texts`` are digests of the large texts in it, and ``duplicate_bytes`` the
     bytes of those that are there a second time.
@@ -293,7 +276,8 @@ class Shares(NamedTuple):
 
     parts: int
     bytes: dict[tuple[str, str], int]
-    order: Order = NO_ORDER
+    sizes: array[int] = array("Q")
+    places: array[int] = array("H")
     removed: Mapping[str, int] = {}
     savable: Savable = NO_SAVABLE
     texts: frozenset[int] = frozenset()
@@ -326,8 +310,7 @@ class Shares(NamedTuple):
         """
         if left <= 0:
             return
-        sizes, places = self.order
-        for size, at in zip(reversed(sizes), reversed(places), strict=True):
+        for size, at in zip(reversed(self.sizes), reversed(self.places), strict=True):
             if size >= left:
                 amounts[at] += left * rate
                 return

@@ -49,7 +49,10 @@ class Thread:
     otherwise.
     """
 
-    __slots__ = ("__weakref__", "count", "first", "id", "is_astray", "last", "run", "texts", "whole")
+    is_astray = False
+    last = 0
+    whole = 0
+    count = 0
 
     def __init__(self, parts: Sequence[RequestPart], first: int) -> None:
         self.id = secrets.token_hex(16)
@@ -57,10 +60,6 @@ class Thread:
         begin = itertools.takewhile(lambda part: part.part not in OF_THE_MODEL, parts)
         said = itertools.islice((part for part in begin if part.part in _OF_THE_PROGRAM), _MOST_TEXTS)
         self.texts = {sketch(part): prints(first_text(part.value)) for part in said}
-        self.is_astray = False
-        self.last = 0
-        self.whole = 0
-        self.count = 0
         self.begin()
 
     def begin(self, agent: str | None = None) -> None:

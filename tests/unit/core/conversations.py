@@ -115,18 +115,19 @@ class Program:
         """Return the request."""
         from agent_otel.core.handler import plain_request
         from agent_otel.core.types import ModelRequest
-        from agent_otel.integrations.model_sdks import anthropic, langchain, openai
+        from agent_otel.integrations.model_sdks import langchain
+        from agent_otel.integrations.request_bodies import chat, messages, responses
 
         items = list(self.items)
         found: Iterable[RequestPart]
         if self.form == "chat":
-            found = openai.chat({"tools": self.tools, "messages": [{"role": "system", "content": self.system}, *items]})
+            found = chat({"tools": self.tools, "messages": [{"role": "system", "content": self.system}, *items]})
         elif self.form == "anthropic":
-            found = anthropic.messages({"tools": self.tools, "system": self.system, "messages": items}).parts
+            found = messages({"tools": self.tools, "system": self.system, "messages": items}).parts
         elif self.form == "langchain":
             found = langchain._parts([Message(type="system", content=self.system), *items], {"tools": self.tools})
         else:
-            found = openai.responses({"tools": self.tools, "instructions": self.system, "input": items}).parts
+            found = responses({"tools": self.tools, "instructions": self.system, "input": items}).parts
         return plain_request(ModelRequest(list(found) if reads else found, execution=self.name, agent="agent"))
 
 
@@ -217,7 +218,7 @@ def main(way: str, *seeds: str) -> None:
                 told = [
                     shares.parts,
                     sorted(shares.bytes.items()),
-                    shares.order.sizes.tolist(),
+                    shares.sizes.tolist(),
                     shares.duplicate_bytes,
                     (shares.by_part(), shares.largest_part, shares.largest_tool),
                 ]

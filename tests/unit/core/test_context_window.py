@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from functools import partial
+
 import pytest
 
 from agent_otel.core.delivery import add_shares
 from agent_otel.core.model_tokens import by_part
 from agent_otel.core.models import ModelFacts, Models, Rates
-from agent_otel.core.request_parts import NO_ORDER, NO_SHARES, Shares, Sized, portions
+from agent_otel.core.request_parts import NO_SHARES, Shares, Sized, portions
 from agent_otel.core.types import RequestPart
 from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
@@ -63,10 +66,14 @@ def test_audio_has_a_price_of_its_own() -> None:
     assert plain.cost(Usage(1000, media=400, audio=400)) == pytest.approx((0.0003, 0))
 
 
+def _keep(found: list[tuple[object, ModelFacts]], at: object, facts: ModelFacts) -> None:
+    found.append((at, facts))
+
+
 def test_a_model_without_a_price_has_that_of_the_model_that_answers() -> None:
     tiers = ((0, 3e-7, 3e-8, 3e-7, 2.5e-6),)
     dearer = ((0, 3e-6, 3e-7, 3e-6, 2.5e-5),)
-    models, found = Models(), []
+    models, found = Models(), list[tuple[object, ModelFacts]]()
     models._known |= {
         "chat-7": ModelFacts(64_000),
         "chat-8": ModelFacts(),
@@ -75,7 +82,7 @@ def test_a_model_without_a_price_has_that_of_the_model_that_answers() -> None:
         "real-2": ModelFacts(None, dearer),
     }
     for model, answered_by in (("chat-7", "real"), ("chat-8", "real"), ("real-2", "real"), (None, "real")):
-        models.when_answered(model, answered_by, lambda facts, at=model: found.append((at, facts)))
+        models.when_answered(model, answered_by, partial(_keep, found, model))
     models.when_answered("chat-8", "chat-7", lambda facts: found.append((0, facts)))
     models.when_answered("openai/ft:real:a::1", "real", lambda facts: found.append((2, facts)))
     models.when_answered("chat-8", None, lambda facts: found.append((1, facts)))
@@ -107,7 +114,8 @@ _SYSTEM, _TOOLS, _USER, _ROWS = ("system", ""), ("tools", ""), ("user", ""), ("t
 _ORDERED = Shares(
     5,
     {_SYSTEM: 100, _USER: 150, _TOOLS: 200, _ROWS: 550},
-    NO_ORDER.then([100, 550, 50], [1, 3, 1]),
+    array("Q", [100, 550, 50]),
+    array("H", [1, 3, 1]),
 )
 
 
