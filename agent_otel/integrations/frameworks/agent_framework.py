@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import collected
-from agent_otel._internal.object_kinds import is_dict, is_named, listed, text
+from agent_otel._internal.object_kinds import is_named, listed, properties, text
 from agent_otel.core import execution_context
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import revising
@@ -127,11 +127,6 @@ def _replace_handed_back(content: Any, replacement: Replacement, _: Invocation) 
     return content
 
 
-def _parameters(invocation: Invocation) -> Any:
-    properties = invocation.instance.parameters().get("properties")
-    return tuple(properties) if is_dict(properties) else ()
-
-
 # The tool or the middleware first needs an input of the user, or ends the loop with another result.
 _is_control_flow = raises("UserInputRequiredException", "MiddlewareTermination")
 invoke = ToolReader(
@@ -139,7 +134,7 @@ invoke = ToolReader(
     _result,
     is_control_flow=_is_control_flow,
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda invocation: properties(invocation.instance.parameters()),
     inject=inject_into(0, "call_kwargs"),  # the validated arguments
 )
 auto_invoke = ToolReader(

@@ -8,7 +8,7 @@ agent know the call's id: for steps and for streams, sync and async.
 from __future__ import annotations
 
 import contextvars
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.failures import context_of, is_raised_within, text_of
@@ -21,8 +21,6 @@ from agent_otel.integrations.readers import for_agents, inject_by_name, nothing,
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_otel.core.types import Invocation, Replacement
 
 ENTRY = Integration(
@@ -118,30 +116,17 @@ tool = ToolReader(
 )
 
 
-class _Later:
-    """The function that an async step calls instead of a tool."""
-
-    __slots__ = ("_function", "_tool")
-
-    def __init__(self, tool: Any, function: Callable[..., Any]) -> None:
-        self._tool = tool
-        self._function = function
-
-    @property
-    def openai_tool_schema(self) -> Any:
-        return self._tool.openai_tool_schema
-
-    async def call(self, **arguments: Any) -> Any:
-        return await self._function(**arguments)
-
-
 @on_return
 def making(invocation: Invocation, _: Any) -> None:
     """Put the reader around the function that the toolkits leave at the one of a tool, which cannot be awaited."""
     given: Any = getattr(invocation.instance, "func", None)
     later = vars(given).get("async_call") if type(given) is FunctionType else None
     if type(later) is FunctionType:
-        given.async_call = wrap.around(_Later(invocation.instance, later).call, tool)
+
+        async def call(_: Any, **arguments: Any) -> Any:
+            return await later(**arguments)
+
+        given.async_call = wrap.around(MethodType(call, invocation.instance), tool)
 
 
 # The record of a call has the result before the limit; `remembering` reads the result that the agent keeps.

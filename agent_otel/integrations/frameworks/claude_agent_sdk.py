@@ -100,20 +100,14 @@ def parsing(invocation: Invocation) -> None:
         return
     for block in map(fields, listed(fields(data["message"])["content"])):
         what = text(block["type"])
-        if kind == "assistant" and what == "tool_use":
-            _ask(block)
+        if kind == "assistant" and what == "tool_use" and (call_id := text(block["id"])) is not None:
+            part = RequestPart(TOOL_CALL_ARGUMENTS, block["input"], call_id, text(block["name"]))
+            remember(_asked, call_id, part, _MOST_ASKED)
         elif kind == "user" and what == "tool_result":
             call_id = text(block[RESULT_ID])
             failed = block.get("is_error") is True
             part = RequestPart(TOOL_RESULTS, block.get("content", ""), call_id, failed=failed)
             handler.result_delivered(part, __name__, None if call_id is None else _asked.pop(call_id, None))
-
-
-def _ask(block: dict[str, Any]) -> None:
-    call_id = text(block["id"])
-    if call_id is not None:
-        part = RequestPart(TOOL_CALL_ARGUMENTS, block["input"], call_id, text(block["name"]))
-        remember(_asked, call_id, part, _MOST_ASKED)
 
 
 request = ToolReader(_call, _result, replace=_replace, inject=_inject)

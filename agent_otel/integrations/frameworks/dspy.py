@@ -24,7 +24,6 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.types import (
     NOT_HERE,
     AgentRun,
-    AskedCall,
     Exchange,
     Invocation,
     ModelReader,
@@ -42,7 +41,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.request_bodies import chat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
 
 ENTRY = Integration(
@@ -97,6 +96,13 @@ def _is_ours(frame: FrameType) -> bool:
     return _module(frame.f_globals).startswith("agent_otel.")
 
 
+def _caller(frame: FrameType | None) -> FrameType | None:
+    """Return the innermost frame outside this package's modules."""
+    while frame is not None and _is_ours(frame):
+        frame = frame.f_back
+    return frame
+
+
 def _outside(step: TracebackType | None) -> TracebackType | None:
     """Return the first step of a traceback outside this package's functions."""
     while step is not None and _is_ours(step.tb_frame):
@@ -114,9 +120,7 @@ def _cut(step: TracebackType | None) -> None:
 def _told(error: BaseException) -> str | None:
     """Return the text that an agent will write for an exception, or None if no agent has called the tool."""
     first = traceback_of(error)
-    frame = None if first is None else first.tb_frame
-    while frame is not None and _is_ours(frame):
-        frame = frame.f_back
+    frame = None if first is None else _caller(first.tb_frame)
     if not issubclass(type(error), Exception) or frame is None:
         return None
     if not _module(frame.f_globals).startswith(_AGENTS_MODULES):
@@ -178,12 +182,12 @@ def _reword(invocation: Invocation, reword: Callable[[str], str]) -> None:
         invocation.put(0, "prompt", reword(prompt))
 
 
-def _asks(outputs: Any) -> Sequence[AskedCall] | None:
-    """Return the calls in the outputs of a language model."""
-    return asks({"choices": [{"message": output} for output in listed(outputs)]})
-
-
-request = ModelReader(_request, None, _asks, outermost=True, exchange=Exchange(nothing, nothing, reword=_reword))
+request = ModelReader(
+    _request,
+    asks=lambda outputs: asks({"choices": [{"message": output} for output in listed(outputs)]}),
+    outermost=True,
+    exchange=Exchange(nothing, nothing, reword=_reword),
+)
 
 
 @on_return
@@ -265,14 +269,6 @@ def _results(history: Any) -> Iterator[Any]:
 # caller is one of the package's frames. So this module finds the function and passes it on.
 
 
-def _caller() -> FrameType | None:
-    """Return the innermost frame outside this package's modules."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and _is_ours(frame):
-        frame = frame.f_back
-    return frame
-
-
 def _function(invocation: Invocation) -> Any:
     """Return the function that the call is about to run, or None if there is none."""
     name, functions = text(invocation.instance.name) or "", invocation.arg(0, "functions")
@@ -281,7 +277,7 @@ def _function(invocation: Invocation) -> Any:
     if functions is not None:
         tools = map(fields, listed(functions))
         return next((tool.get("func") for tool in tools if text(tool.get("name")) == name), None)
-    frame = _caller()
+    frame = _caller(sys._getframe())
     if frame is None:
         return None
     found = frame.f_locals.get(name)

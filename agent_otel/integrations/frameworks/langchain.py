@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
-import weakref
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +41,13 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import Span
 
+
+_CHAT_MODELS = "langchain_core.language_models.chat_models"
+_CHAT = {
+    "generated": "BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
+    "streamed": "BaseChatModel.stream BaseChatModel.astream",
+}
+_CACHED = {"answered": "BaseChatModel._convert_cached_generations"}
 
 ENTRY = Integration(
     "langchain",
@@ -74,23 +80,10 @@ ENTRY = Integration(
         ),
         Site(
             Candidate(  # 1.x has a generator of events besides
-                "langchain_core.language_models.chat_models",
-                events="BaseChatModel._iter_v2_events BaseChatModel._aiter_v2_events",
-                answered="BaseChatModel._convert_cached_generations",
-                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
-                streamed="BaseChatModel.stream BaseChatModel.astream",
+                _CHAT_MODELS, events="BaseChatModel._iter_v2_events BaseChatModel._aiter_v2_events", **_CACHED, **_CHAT
             ),
-            Candidate(  # the last of 0.3
-                "langchain_core.language_models.chat_models",
-                answered="BaseChatModel._convert_cached_generations",
-                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
-                streamed="BaseChatModel.stream BaseChatModel.astream",
-            ),
-            Candidate(  # here an answer out of LangChain's cache counts as a request, too
-                "langchain_core.language_models.chat_models",
-                generated="BaseChatModel._generate_with_cache BaseChatModel._agenerate_with_cache",
-                streamed="BaseChatModel.stream BaseChatModel.astream",
-            ),
+            Candidate(_CHAT_MODELS, **_CACHED, **_CHAT),  # the last of 0.3
+            Candidate(_CHAT_MODELS, **_CHAT),  # here an answer out of LangChain's cache counts as a request, too
             adapter="model_sdks.langchain",
         ),
     ),
@@ -98,49 +91,38 @@ ENTRY = Integration(
 
 __all__ = ["parsing"]
 
-_MESSAGES = "langchain_core.messages.tool"
 # Emits gen_ai.execute_tool.duration for LangChain tools.
 _ALSO_TIMED_BY = ("opentelemetry.instrumentation.genai.langchain:LangChainInstrumentor",)
 
 
 def _run_call(invocation: Invocation) -> ToolCall:
-    tool, named = invocation.instance, invocation.kwargs
-    arguments = invocation.args[0] if invocation.args else named.get("tool_input")
+    named = invocation.kwargs
     thread_id = identity(field_at(named.get("config"), "configurable", "thread_id"))
-    return ToolCall(tool.name, arguments, named.get("tool_call_id"), None, thread_id)
+    arguments = invocation.arg(0, "tool_input")
+    return ToolCall(invocation.instance.name, arguments, named.get("tool_call_id"), None, thread_id)
 
 
 def _node_call(invocation: Invocation) -> ToolCall:
-    args, named = invocation.args, invocation.kwargs
-    call = args[0] if args else named["call"]
+    call = invocation.arg(0, "call")
     # The third argument was the config until langgraph-prebuilt 0.7 and is a ToolRuntime, which has it, since.
-    third = args[2] if len(args) > 2 else named.get("tool_runtime") or named.get("config")  # noqa: PLR2004
-    config: Any = third if issubclass(type(third), dict) else getattr(third, "config", None)
-    is_mapping = issubclass(type(config), dict)
-    known: Any = (dict.get(config, "metadata"), dict.get(config, "configurable")) if is_mapping else ({}, {})
-    metadata, configurable = [each if issubclass(type(each), dict) else {} for each in known]
-    agent, thread_id = dict.get(metadata, "lc_agent_name"), dict.get(configurable, "thread_id")
-    thread_id = thread_id if type(thread_id) is str else identity(thread_id)
+    third = invocation.arg(2, "tool_runtime", invocation.kwargs.get("config"))
+    config = third if is_dict(third) else getattr(third, "config", None)
+    agent, thread_id = field_at(config, "metadata", "lc_agent_name"), field_at(config, "configurable", "thread_id")
     above = _offloads_above(invocation.instance) if "deepagents" in sys.modules else 0
-    return ToolCall(call["name"], call["args"], call["id"], agent, thread_id, offloads_above=above)
+    return ToolCall(call["name"], call["args"], call["id"], agent, identity(thread_id), offloads_above=above)
 
 
 #: Deep Agents store a result above so many tokens themselves.
 _TOKEN_CHARACTERS = 4
 #: Values that a chain of middleware is searched for: each middleware has about five.
 _MOST_VALUES = 400
-# By the node, whose middleware does not change.
-_of_nodes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
 
 
 def _offloads_above(node: Any) -> int:
     """Return the limit of the middleware that is chained around the calls of a ``ToolNode``."""
-    known = _of_nodes.get(node)
-    if known is None:
-        chain = fields(node).get("_wrap_tool_call")
-        limits = [number(fields(owner).get("_tool_token_limit_before_evict")) for owner in _owners(chain)]
-        known = _of_nodes[node] = _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
-    return known
+    owners = _owners(fields(node).get("_wrap_tool_call"))
+    limits = [number(fields(owner).get("_tool_token_limit_before_evict")) for owner in owners]
+    return _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
 
 
 def _owners(chain: Any) -> Iterator[Any]:
@@ -165,20 +147,15 @@ def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
     A model reads the message of a Command, and none of its other updates. With ``is_error_raised`` an error status
     means that an exception was converted.
     """
-    if type(output) is str:
+    message = _tool_message(output)
+    if message is None:
         return ToolResult(output)
-    if type(output) is getattr(sys.modules.get(_MESSAGES), "ToolMessage", None):
-        known = vars(output)
-    elif (message := _tool_message(output)) is not None:
-        known = fields(message)
-    else:
-        return ToolResult(output)
+    known = fields(message)
     artifact = known.get("artifact")
     if is_named(output, "Command"):
         channels = fields(fields(output).get("update"))
         artifact = {name: value for name, value in channels.items() if name != "messages"} or artifact
-    status = known.get("status")
-    if (status if type(status) is str else text(status)) != "error":
+    if text(known.get("status")) != "error":
         return ToolResult(known.get("content"), artifact)
     return ToolResult(known.get("content"), artifact, TOOL_ERROR, raised=is_error_raised)
 

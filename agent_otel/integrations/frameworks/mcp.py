@@ -158,17 +158,20 @@ def replace(answer: Any, replacement: Replacement, _: Invocation) -> Any:
     FastMCP's client raises errors by default. An unchanged loop ends with that, so that it gets the replacement only.
     """
     types = sys.modules["mcp.types"]
-    content = [types.TextContent(type="text", text=replacement.text)]
     known = types.CallToolResult.model_fields if answer is None else fields(answer)
     structured_name, error_name = _field_names(known) or _SPELLINGS[0]
     produced = None if answer is None else known.get(structured_name)
     is_error = replacement.is_error and not (_raises.get() and (answer is None or known.get(error_name) is not True))
     data = structured(replacement, produced, is_error=replacement.is_error)
-    update = {"content": content, structured_name: data, error_name: is_error}
+    update = {"content": _content(replacement), structured_name: data, error_name: is_error}
     if is_dict(answer):
         update["content"] = [{"type": "text", "text": replacement.text}]
         return {name: value for name, value in {**answer, **update}.items() if value is not None}
     return types.CallToolResult(**update) if answer is None else answer.model_copy(update=update)
+
+
+def _content(replacement: Replacement) -> list[Any]:
+    return [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
 
 
 def denied(replacement: Replacement) -> Any:
@@ -333,10 +336,9 @@ subscribing = Hook(lambda _: _open(_Connection(TCP)))
 
 _ANNOUNCEMENT = "anthropic/maxResultSizeChars"
 _MOST_TOOLS = 2_048
-#: The announcements of the program itself, in characters, by the tools' names.
-_announced_sizes: dict[str, int] = {}
-#: The parameters of the tools that a client has listed, by the tools' names.
-parameters: dict[str, tuple[str, ...]] = {}
+_UNLISTED: tuple[None, tuple[str, ...]] = (None, ())
+#: The tools that a client has listed, by name: what the program itself announces, in characters, and the parameters.
+_tools: dict[str, tuple[int | None, tuple[str, ...]]] = {}
 
 # The list of an MCP server's tools: their parameters, and the announcement of how long their results may be. A tool
 # announces it itself (``anthropic/maxResultSizeChars`` in its ``_meta``); the setting announces it for the others.
@@ -361,12 +363,9 @@ def _announced_tool(tool: Any, characters: int | None) -> Any:
     own = number(meta.get(_ANNOUNCEMENT))
     if name is not None:
         handler.tool_described(name, known.get("description"))
-    if name is not None and (name in parameters or len(parameters) < _MOST_TOOLS):
-        parameters[name] = properties(known.get("inputSchema", known.get("input_schema")))
-    if own is not None and name is not None:
-        if len(_announced_sizes) < _MOST_TOOLS:
-            _announced_sizes[name] = own
-    elif characters is not None and is_named(tool, "Tool"):
+        if name in _tools or len(_tools) < _MOST_TOOLS:
+            _tools[name] = own, properties(known.get("inputSchema", known.get("input_schema")))
+    if own is None and characters is not None and is_named(tool, "Tool"):
         return tool.model_copy(update={"meta": {**meta, _ANNOUNCEMENT: min(characters, MOST_ANNOUNCED)}})
     return tool
 
@@ -379,10 +378,8 @@ _CALLERS = (
     "fastmcp.experimental.transforms.code_mode",
     "fastmcp.server.transforms.search.base",
 )
-#: The name by which the client of a request has introduced itself, such as ``claude-code``.
-_host: ContextVar[str | None] = ContextVar("agent_otel_mcp_host", default=None)
-#: The connection over which a request came.
-_connection: ContextVar[McpCall | None] = ContextVar("agent_otel_mcp_over", default=None)
+#: The name by which the client of a request has introduced itself, such as ``claude-code``, and the connection.
+_client: ContextVar[tuple[str | None, McpCall | None]] = ContextVar("agent_otel_mcp_host", default=(None, None))
 #: The tool of the request that is measured in this context.
 _measured: ContextVar[str | None] = ContextVar("agent_otel_mcp_server", default=None)
 
@@ -399,8 +396,8 @@ def call_of(name: object, arguments: object) -> ToolCall | None:
     named = text(name)
     call = None
     if named is not None and named not in _called:
-        arguments, announced = {} if is_empty(arguments) else arguments, _announced_sizes.get(named)
-        host, connection = _host.get(), _connection.get()
+        arguments, (announced, _) = {} if is_empty(arguments) else arguments, _tools.get(named, _UNLISTED)
+        host, connection = _client.get()
         call = ToolCall(named, arguments, type="extension", host=host, announced=announced, mcp=connection)
     _measured.set(None if call is None else named)
     return call
@@ -408,9 +405,9 @@ def call_of(name: object, arguments: object) -> ToolCall | None:
 
 def _served_call(server: object, session: object, message: object, given: object) -> ToolCall | None:
     """Read the call of a request; remember its client's name, which a stateless server has not, and its connection."""
-    _connection.set(of_server(message))
     params = fields(fields(session).get("_client_params"))
-    _host.set(text(fields(params.get("clientInfo", params.get("client_info"))).get("name")))
+    host = text(fields(params.get("clientInfo", params.get("client_info"))).get("name"))
+    _client.set((host, of_server(message)))
     if type(server).__module__.partition(".")[0] == "fastmcp":
         return None
     asked = fields(given)
@@ -507,8 +504,8 @@ def replace_tool_result(answer: Any, replacement: Replacement, _: Invocation) ->
     data = structured(replacement, produced, is_error="is_error" in known and replacement.is_error)
     if produced is not None and data is None:
         return LEFT_ALONE
-    update = {"content": [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]}
-    update |= {"structured_content": data} | ({"is_error": replacement.is_error} if "is_error" in known else {})
+    update = {"content": _content(replacement), "structured_content": data}
+    update |= {"is_error": replacement.is_error} if "is_error" in known else {}
     return answer.model_copy(update=update)
 
 
@@ -534,7 +531,7 @@ _answer = ToolReader(
     _handled,
     result,
     replace=replace,
-    parameters=lambda _: parameters.get(_measured.get() or "", ()),  # if the client has listed the tools
+    parameters=lambda _: _tools.get(_measured.get() or "", _UNLISTED)[1],  # if the client has listed the tools
 )
 # The hooks inside the request read the result.
 handled = ToolReader(_handled, nothing, _answer, inject=_inject_handled, answer=_answer_handled)
@@ -589,8 +586,7 @@ def _sampled(invocation: Invocation) -> ToolCall:
 
 def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
     """Return the answer to a denied call, in place of the task."""
-    content = [sys.modules["mcp.types"].TextContent(type="text", text=replacement.text)]
-    return sys.modules["fastmcp.tools.base"].ToolResult(content=content, is_error=True)
+    return sys.modules["fastmcp.tools.base"].ToolResult(content=_content(replacement), is_error=True)
 
 
 injected = ToolReader(_injected, tool_result, replace=replace_tool_result)
