@@ -75,12 +75,6 @@ def _request(invocation: Invocation) -> ModelRequest | None:
     return chat_request({name: _plain(fields(body).get(name)) for name in names})
 
 
-def _of_plain(read: Any) -> Any:
-    """Return a function that reads a response, or an item of a stream, as dictionaries."""
-    return lambda value: read(_plain(value))
-
-
-_usage, _asks, _ends = map(_of_plain, (stainless.usage, stainless.asks, stainless.ends))
 _stream, _watch = streams("BaseStreamingChatCompletions", "MeasuredStream")
 
 
@@ -91,4 +85,4 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
 
 
 exchange = _CHAT.exchange(_plain)._replace(body=_body, stream=_stream, replaced=OtherItems)
-request = _CHAT.reader(_request, _usage, _asks, _watch, _ends, exchange=exchange)
+request = _CHAT.reader(_request, watch=_watch, exchange=exchange, **stainless.reads(_plain))

@@ -52,6 +52,7 @@ AIOBOTOCORE = Integration(  # whose client has functions of its own in place of 
 OPERATIONS = ("InvokeModel", "InvokeModelWithResponseStream")
 
 _OPERATIONS = ("Converse", "ConverseStream", *OPERATIONS)
+_CACHING = ("cache_control", "cachePoint")
 
 
 def _find(invocation: Invocation) -> tuple[Form, dict[str, Any]] | None:
@@ -64,9 +65,15 @@ def _find(invocation: Invocation) -> tuple[Form, dict[str, Any]] | None:
     body = body_of(params)
     if body is None or type(body.get("messages")) is not list:
         return None
-    form = MESSAGES if "anthropic_version" in body else _CONVERSE if is_converse(body) else CHAT
+    # Amazon's models take the form of Converse.
+    is_converse = any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
+    form = MESSAGES if "anthropic_version" in body else _CONVERSE if is_converse else CHAT
     model = fields(params).get("modelId")
-    return form._replace(read=lambda body: form.read(body)._replace(model=model), keeps=_invoke_keeps), body
+    invoked = form._replace(
+        read=lambda body: form.read(body)._replace(model=model),
+        keeps=lambda body: {"cached": any(mark in json.dumps(body["messages"]) for mark in _CACHING)},
+    )
+    return invoked, body
 
 
 def _put(invocation: Invocation, body: dict[str, Any]) -> None:
@@ -81,10 +88,6 @@ def _converse(body: Mapping[str, Any]) -> ModelRequest:
     choice = fields(fields(body.get("toolConfig")).get("toolChoice"))
     must_call = "any" in choice or "tool" in choice
     return ModelRequest(converse_parts(body), model=body.get("modelId"), must_call=must_call)
-
-
-def _invoke_keeps(body: Mapping[str, Any]) -> dict[str, bool]:
-    return {"cached": any(mark in json.dumps(body["messages"]) for mark in ("cache_control", "cachePoint"))}
 
 
 def _usage(response: Any) -> Usage | None:
@@ -247,11 +250,6 @@ def body_of(params: Any) -> dict[str, Any] | None:
     except ours(ValueError, RecursionError):
         return None
     return found if type(found) is dict else None
-
-
-def is_converse(body: Mapping[str, Any]) -> bool:
-    """Return True for a body in the form of Converse, which Amazon's models take."""
-    return any(name in body for name in ("schemaVersion", "toolConfig", "inferenceConfig"))
 
 
 def _invoke_usage(response: Mapping[str, Any]) -> Usage | None:

@@ -127,11 +127,6 @@ def _answer(response: Any) -> Mapping[str, Any]:
     return fields(fields(generations[0]).get("message")) if generations else known
 
 
-def _event_usage(event: Any) -> Usage | None:
-    """Return the usage in the last event of a message, if the provider's SDK is not read."""
-    return read_usage(fields(event).get("usage")) if _event_ends(event) else None
-
-
 def _event_asks(event: Any) -> Sequence[AskedCall] | None:
     """Return the call that an event asks for; the last one of a message decides where none before it has."""
     known = fields(event)
@@ -162,6 +157,12 @@ def _asks(response: Any) -> Sequence[AskedCall] | None:
 
 
 generated = ModelReader(_generated, _usage, _asks, outermost=True)
-events = ModelReader(_generated, _event_usage, _event_asks, ends=_event_ends, outermost=True)
+events = ModelReader(
+    _generated,
+    lambda event: read_usage(fields(event).get("usage")) if _event_ends(event) else None,
+    _event_asks,
+    ends=_event_ends,
+    outermost=True,
+)
 streamed = ModelReader(_streamed, _usage, _asks, outermost=True, adds_usage=True, passes=_passes)
 answered = Hook(lambda _: handler.model_answered())

@@ -6,9 +6,9 @@ Read where the base SDK builds each request, from the models that it is about to
 from __future__ import annotations
 
 import dataclasses
-import functools
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.failures import context_of
@@ -94,14 +94,9 @@ def _request(invocation: Invocation) -> ModelRequest | None:
         return None
     if path in _COMPLETIONS:
         asked = fields(body)
-        forced = is_forced(asked.get("tool_choice"))
-        return ModelRequest(_completion(body), model=asked.get("model"), must_call=forced)
+        asked = {**asked, "tools": list(map(plain_model, listed(asked.get("tools"))))}
+        return ModelRequest(iter(chat(asked)), model=asked.get("model"), must_call=is_forced(asked.get("tool_choice")))
     return _conversation(body) if path.startswith(_CONVERSATIONS) else None
-
-
-def _completion(body: Any) -> Iterator[RequestPart]:
-    for part in chat(body):
-        yield part._replace(value=list(map(plain_model, listed(part.value)))) if part.part == TOOLS else part
 
 
 def _conversation(body: Any) -> ModelRequest | None:
@@ -187,11 +182,6 @@ def _answer_only(invocation: Invocation, note: str) -> None:
         setattr(body, name, value)
 
 
-def _rewrite_chat(invocation: Invocation, view: Callable[..., Any]) -> None:
-    """Replace a chat's messages by a view, for remedies that act before the SDK builds its request."""
-    _CHAT.rewrite(invocation, functools.partial(view, cached=False))
-
-
 def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     """Return the body without a choice that is an object of the SDK."""
     found = _CHAT.body(invocation)
@@ -200,28 +190,24 @@ def _body(invocation: Invocation) -> tuple[str, dict[str, Any]] | None:
     return found[0], without(found[1], "tool_choice")
 
 
-def _plain_item(value: Any) -> Any:
-    plain = plain_model(value)
-    return plain.get("data", plain)
-
-
 def _item(value: Any) -> Any:
     return fields(value).get("data", value)
 
 
 _stream, _watch = streams("EventStream", "EventStreamAsync", generator="generator")
 delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
-exchange = _CHAT.exchange(_plain_item)._replace(body=_body, stream=_stream, generator="generator")
+exchange = _CHAT.exchange(lambda value: plain_model(_item(value)))._replace(
+    body=_body, stream=_stream, generator="generator"
+)
 chatting = ModelReader(
     lambda _: ModelRequest(()),
-    lambda response: stainless.usage(_item(response)),
-    lambda response: stainless.asks(_item(response)),
-    _watch,
-    lambda event: stainless.ends(_item(event)),
+    watch=_watch,
     outermost=True,
-    rewrite=_rewrite_chat,
+    # For remedies that act before the SDK builds its request.
+    rewrite=lambda invocation, view: _CHAT.rewrite(invocation, partial(view, cached=False)),
     exchange=exchange,
     passes=lambda event: passes(attributes(event).get("data", event)),
+    **stainless.reads(_item),
 )
 request = ModelReader(
     _request, rewrite=_rewrite, answer_only=_answer_only, exchange=Exchange(lambda _: None, _CHAT.put, reword=_reword)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
@@ -122,6 +123,11 @@ def ends(item: Any) -> bool:
     known = fields(item)
     choices = [fields(choice) for choice in listed(known.get("choices"))]
     return text(known.get("type")) in _ENDS or any(is_text(choice.get("finish_reason")) for choice in choices)
+
+
+def reads(plain: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return the readers of responses, and of items of streams, of which ``plain`` returns the fields."""
+    return {read.__name__: partial(lambda read, value: read(plain(value)), read) for read in (usage, asks, ends)}
 
 
 refused = retries.refused(lambda invocation: invocation.arg(0, "response"))
