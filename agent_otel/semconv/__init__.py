@@ -507,12 +507,69 @@ PROCESS_START: Final = _process_gauge("agent_otel.process.start_time", "s", (),
 BUILD_INFO: Final = _process_gauge("agent_otel.build_info", "", (VERSION, PYTHON, SCALES_TO_ZERO),
     "1; versions, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 
-# Values of attributes and labels, and the names of spans and events; `agent_otel.semconv` hands them on. They are
-# apart only for the length of the modules: users write ``semconv.CEILING`` as they write ``semconv.TOOL_NAME``.
-
-CLEARED: Final = "cleared"
-SUSPECTED: Final = "suspected"
 # fmt: on
+# Values of attributes and labels, and the names of spans and events, by what they are of.
+
+# Spans.
+EXECUTE_TOOL, CHAT, INVOKE_AGENT, INVOKE_WORKFLOW = "execute_tool", "chat", "invoke_agent", "invoke_workflow"
+EXECUTE_ACTIVITY, PAYLOAD_CHILD, CUT_CHILD = "execute_activity", "workflow_payload", "tool_result_truncated"
+# Events, and attributes of theirs; the log record of a large result has the names after it.
+TOOL_CALL_EVENT, POLICY_DENIED_EVENT, WAIT_EVENT = "tool_call", "policy_denied", "backpressure"
+ANSWER_INCOMPLETE, HISTORY_DROPPED_EVENT = "answer_incomplete", "history_dropped"
+RESULT_GROWN, SHAPE_CHANGED = "tool_result_grown", "tool_result_shape_changed"
+TOOL_SCHEMA_CHANGED = "tool_schema_changed"
+PHASE, SKIPPED, ANSWERED = "phase", "skipped", "answered"  # with the result of an earlier attempt
+WAIT_SECONDS, KEYS_ADDED, KEYS_REMOVED = "wait.seconds", "keys.added", "keys.removed"
+REMOVED_BYTES, REMOVED_MESSAGES = "removed.bytes", "removed.messages"
+TOKENS_BEFORE, TOKENS_AFTER = "tokens.before", "tokens.after"
+LARGE_RESULT, TRACE_ID, EVENT_NAME = "tool.large_result", "trace_id", "event.name"
+# Errors in the answers of remedies, and of tools.
+TOOL_ERROR, RESULT_TOO_LARGE, LIMIT_REACHED = "tool_error", "result_too_large", "limit_reached"
+REPEATED_CALL, TOOL_DENIED = "repeated_call", "tool_denied"
+# Labels of what is unknown, or of no name of its own.
+OTHER, UNMATCHED, OTHER_REASON, DEFAULT = "_other", "unmatched", "other", "default"
+# Parts of a request, in the order of their bytes on the wire; of its tokens; a provider's own summary in it.
+SYSTEM, TOOLS, USER, ASSISTANT = "system", "tools", "user", "assistant"
+TOOL_CALL_ARGUMENTS, TOOL_RESULTS = "tool_arguments", "tool_results"
+REQUEST_PARTS = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOOL_RESULTS)
+MEDIA, COMPACTION = "media", "compaction"
+# Layers that cut a result, or whose limit it meets, and where it was seen.
+LAYER_TOOL, LAYER_FRAMEWORK, LAYER_REMEDY = "tool", "framework", "remedy"
+LAYER_MODEL_REQUEST, LAYER_BEFORE_REQUEST = "model_request", "before_request"
+SEEN_AT_MODEL_RESPONSE, SEEN_AT_STEP = "model_response", "step"
+HOST, PAYLOAD, TRANSPORT, CONTEXT, WARN = "host", "payload", "transport", "context", "warn"
+# Remedies.
+CEILING, CLAIM_CHECK, TRIM, COMPACT, SUMMARIZE = "ceiling", "claim_check", "trim", "compact", "summarize"
+BUDGET_LAYERS = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
+# Reasons of truncation.
+CLEARED, SUSPECTED, SHRUNK, CUT_JSON, OFFLOADED = "cleared", "suspected", "shrunk", "cut_json", "offloaded"
+# What the model did after a cut or a page, and what an answer was built on.
+PAGINATED, NARROWED, REPEATED, IGNORED = "paginated", "narrowed", "repeated", "ignored"
+PAGE, UNDELIVERED = "page", "undelivered"
+# Reasons of a refused request, beside the context's length; and how the beginning of a request changed.
+REQUEST_TOO_LARGE, STRING_TOO_LONG = "too_large", "string_too_long"
+RESULT_WITHOUT_CALL, CALL_WITHOUT_RESULT = "result_without_call", "call_without_result"
+ORDER, ADDED, REMOVED, CONTENT = "order", "added", "removed", "content"
+# Limits of calls, and reasons to wait.
+LIMIT_TOOL_CALLS, LIMIT_CONVERSATION, LIMIT_REPEATS = "tool_calls", "conversation_tool_calls", "repeats"
+LIMIT_BYTES, LIMIT_TOKENS, LIMIT_EXECUTION = "result_bytes", "result_tokens", "execution_tokens"
+PARALLEL, WAIT_TOKENS, WAIT_RATE_LIMIT = "parallel", "tokens", "rate_limit"
+# Modes and rules of the dispatch policy, and how calls repeat.
+ENFORCE, MONITOR, ARGUMENT, ARGUMENTS = "enforce", "monitor", "argument", "arguments"
+RULE_TOOLS, RULE_REQUIRE, RULE_FORBID, RULE_ARGUMENTS = "tools", "require", "forbid", ARGUMENTS
+RULE_APPROVE, RULE_INJECT, RULE_UNREADABLE = "approve", "inject", "unreadable"
+# Results of operations, and calls over the Model Context Protocol.
+MADE, FAILED = "made", "failed"
+MCP_METHOD, PIPE, TCP = "tools/call", "pipe", "tcp"
+# Directions of payloads.
+INPUT, OUTPUT, STATE, HISTORY, MESSAGE = "input", "output", "state", "history", "message"
+# The beginnings of the line that replaces a trimmed result, and of the mark that replaces a summarised one.
+TRIMMED, SUMMARIZED = "[trimmed ", "SUMMARIZED executionId:'"
+REPLACED = (TRIMMED, SUMMARIZED)
+# Tools that remedies add to requests, and that are none of the program: one that reads on in stored results, and one
+# whose result is a summary.
+GET_TOOL_RESULT, CONTEXT_SUMMARIZE = "get_tool_result", "context_summarize"
+OWN_TOOLS = (GET_TOOL_RESULT, CONTEXT_SUMMARIZE)
 
 # Reasons with separate counters, so that a sum over `agent_otel.tool.results.truncated` counts truncations only.
 REASON_COUNTERS: Final = {SUSPECTED: RESULTS_SUSPECTED, CLEARED: RESULTS_CLEARED}
@@ -521,8 +578,6 @@ NAME_LIMITS: Final = {
     GEN_AI_TOOL_NAME: 100, AGENT_NAME: 50, WORKFLOW_NAME: 100, ACTIVITY: 200, ERROR_TYPE: 100, COMPONENT: 100,
     RUNTIME: 30, REQUEST_MODEL: 50}  # fmt: skip
 
-EXECUTE_TOOL: Final = "execute_tool"
-CHAT: Final = "chat"
 #: The provider of a model, as the conventions name it, by the package of the SDK or the module of its adapter.
 PROVIDERS: Final = {
     "anthropic": "anthropic", "azure": "azure.ai.inference", "aiobotocore": "aws.bedrock", "botocore": "aws.bedrock",
@@ -530,133 +585,11 @@ PROVIDERS: Final = {
     "huggingface_hub": "huggingface", "mistralai": "mistral_ai", "ollama": "ollama", "openai": "openai",
     "together": "together_ai", "xai": "x_ai",
 }  # fmt: skip
-TOOL_ERROR: Final = "tool_error"
-RESULT_TOO_LARGE: Final = "result_too_large"
-LARGE_RESULT: Final = "tool.large_result"  # the log record
-TRACE_ID: Final = "trace_id"
-EVENT_NAME: Final = "event.name"
-LIMIT_REACHED: Final = "limit_reached"
-REPEATED_CALL: Final = "repeated_call"
-OTHER: Final = "_other"
-UNMATCHED: Final = "unmatched"
-WARN: Final = "warn"
-
-SYSTEM: Final = "system"
-TOOLS: Final = "tools"
-USER: Final = "user"
-ASSISTANT: Final = "assistant"
-TOOL_CALL_ARGUMENTS: Final = "tool_arguments"
-TOOL_RESULTS: Final = "tool_results"
-REQUEST_PARTS: Final = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOOL_RESULTS)
-
-MEDIA: Final = "media"  # of a request's tokens
-
-LAYER_TOOL: Final = "tool"
-LAYER_FRAMEWORK: Final = "framework"
-LAYER_MODEL_REQUEST: Final = "model_request"
-LAYER_BEFORE_REQUEST: Final = "before_request"
-SEEN_AT_MODEL_RESPONSE: Final = "model_response"
-SEEN_AT_STEP: Final = "step"
-LAYER_REMEDY: Final = "remedy"
-CEILING: Final = "ceiling"
-CLAIM_CHECK: Final = "claim_check"
-TRIM: Final = "trim"
-COMPACT: Final = "compact"
-DEFAULT: Final = "default"
-HOST: Final = "host"
-PAYLOAD: Final = "payload"
-TRANSPORT: Final = "transport"
-CONTEXT: Final = "context"
-REQUEST_TOO_LARGE: Final = "too_large"
-STRING_TOO_LONG: Final = "string_too_long"
-RESULT_WITHOUT_CALL: Final = "result_without_call"
-CALL_WITHOUT_RESULT: Final = "call_without_result"
-OTHER_REASON: Final = "other"
-ORDER: Final = "order"
-ADDED: Final = "added"
-REMOVED: Final = "removed"
-CONTENT: Final = "content"
-ARGUMENTS: Final = "arguments"
-BUDGET_LAYERS: Final = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # With the claim check on, counters of these operations and results exist at 0, so that alerts see the first increase.
 CLAIM_CHECK_CASES: Final = (
     *(("put", result) for result in ("ok", "error", "timeout", "open")),
     *(("get", result) for result in ("ok", "error", "not_found", "expired", "corrupt", "denied")),
 )
-LIMIT_TOOL_CALLS: Final = "tool_calls"
-LIMIT_CONVERSATION: Final = "conversation_tool_calls"
-PARALLEL: Final = "parallel"
-LIMIT_BYTES: Final = "result_bytes"
-LIMIT_TOKENS: Final = "result_tokens"
-LIMIT_EXECUTION: Final = "execution_tokens"
-LIMIT_REPEATS: Final = "repeats"
-WAIT_EVENT: Final = "backpressure"
-WAIT_SECONDS: Final = "wait.seconds"
-WAIT_TOKENS: Final = "tokens"
-WAIT_RATE_LIMIT: Final = "rate_limit"
-TOOL_DENIED: Final = "tool_denied"
-POLICY_DENIED_EVENT: Final = "policy_denied"
-ARGUMENT: Final = "argument"
-ENFORCE: Final = "enforce"
-MONITOR: Final = "monitor"
-RULE_TOOLS: Final = "tools"
-RULE_REQUIRE: Final = "require"
-RULE_FORBID: Final = "forbid"
-RULE_ARGUMENTS: Final = ARGUMENTS
-RULE_APPROVE: Final = "approve"
-RULE_INJECT: Final = "inject"
-RULE_UNREADABLE: Final = "unreadable"
-TOOL_CALL_EVENT: Final = "tool_call"
-PHASE: Final = "phase"
-SKIPPED: Final = "skipped"
-ANSWERED: Final = "answered"  # with the result of an earlier attempt
-TRIMMED: Final = "[trimmed "  # the beginning of the line that replaces a trimmed result
-SUMMARIZED: Final = "SUMMARIZED executionId:'"  # the beginning of the mark that replaces a summarised one
-REPLACED: Final = (TRIMMED, SUMMARIZED)
-SUMMARIZE: Final = "summarize"
-CONTEXT_SUMMARIZE: Final = "context_summarize"
-#: The tool that reads on in a stored result.
-GET_TOOL_RESULT: Final = "get_tool_result"
-#: Tools that remedies add to requests; they are none of the program.
-OWN_TOOLS: Final = (GET_TOOL_RESULT, CONTEXT_SUMMARIZE)
-REMOVED_BYTES: Final = "removed.bytes"
-REMOVED_MESSAGES: Final = "removed.messages"
-TOKENS_BEFORE: Final = "tokens.before"
-TOKENS_AFTER: Final = "tokens.after"
-MADE: Final = "made"
-FAILED: Final = "failed"
-#: The name of a part of a request that holds a provider's own summary.
-COMPACTION: Final = "compaction"
-OFFLOADED: Final = "offloaded"
-PAGINATED: Final = "paginated"
-NARROWED: Final = "narrowed"
-REPEATED: Final = "repeated"
-IGNORED: Final = "ignored"
-PAGE: Final = "page"
-UNDELIVERED: Final = "undelivered"
-ANSWER_INCOMPLETE: Final = "answer_incomplete"
-HISTORY_DROPPED_EVENT: Final = "history_dropped"
-RESULT_GROWN: Final = "tool_result_grown"
-SHAPE_CHANGED: Final = "tool_result_shape_changed"
-TOOL_SCHEMA_CHANGED: Final = "tool_schema_changed"
-KEYS_ADDED: Final = "keys.added"
-KEYS_REMOVED: Final = "keys.removed"
-SHRUNK: Final = "shrunk"
-CUT_JSON: Final = "cut_json"
-CUT_CHILD: Final = "tool_result_truncated"
-MCP_METHOD: Final = "tools/call"
-PIPE: Final = "pipe"
-TCP: Final = "tcp"
-INVOKE_AGENT: Final = "invoke_agent"
-INVOKE_WORKFLOW: Final = "invoke_workflow"
-EXECUTE_ACTIVITY: Final = "execute_activity"
-PAYLOAD_CHILD: Final = "workflow_payload"
-INPUT: Final = "input"
-OUTPUT: Final = "output"
-STATE: Final = "state"
-HISTORY: Final = "history"
-MESSAGE: Final = "message"
-
 # Counters of these layers and reasons exist at 0 from a tool's first call, so that the first truncation increases them.
 TRUNCATION_CASES: Final = (
     *((LAYER_TOOL, reason) for reason in ("marker", CUT_JSON, "offloaded")),
