@@ -52,48 +52,40 @@ if TYPE_CHECKING:
 _MOST_VALUES: Final = 100_000
 
 
-class RetriedCalls:
-    """In a later attempt of a durable runtime's step, a call whose result was stored is not made again."""
+# In a later attempt of a durable runtime's step, a call whose result was stored is not made again.
 
-    def __init__(self, check: ClaimCheck) -> None:
-        self._check = check
 
-    async def answer(self, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool) -> Any:
-        """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
-        place, attempt = self._begin(record) or (None, 1)
-        if place is None or attempt == 1:
-            return LEFT_ALONE
-        try:
-            found = await self._check.reader.aresolve(place, caller=place.execution, blocks=blocks)
-        except StoreError:
-            return LEFT_ALONE
-        return _put(record, reader, found, invocation)
+async def _earlier_answer(
+    check: ClaimCheck, record: Dispatch, reader: ToolReader, invocation: Invocation, *, blocks: bool
+) -> Any:
+    """Return the stored result in the framework's form; LEFT_ALONE for a call that is to be made."""
+    place, attempt = _spot(record) or (None, 1)
+    if place is None or attempt == 1:
+        return LEFT_ALONE
+    try:
+        found = await check.reader.aresolve(place, caller=place.execution, blocks=blocks)
+    except StoreError:
+        return LEFT_ALONE
+    return _put(record, reader, found, invocation)
 
-    async def keep(self, record: ToolInvocation, read: object, *, blocks: bool) -> None:
-        """Store a result for later attempts."""
-        kept = _content(record, read)
-        if kept is not None:
-            await self._check.writer.aput(*kept, blocks=blocks)
 
-    @staticmethod
-    def _begin(record: Dispatch) -> tuple[Place, int] | None:
-        """Return the place of a call's result and the step's attempt; None outside of a step, and for a part."""
-        step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
-        spot: tuple[Place, int] | None = record.spot
-        is_part = isinstance(record, Unrecorded)
-        if step is None or owner is None or carrier is None or spot is not None or is_part:
-            return spot
-        try:
-            written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
-        except errors.ours(TypeError, ValueError, RecursionError):
-            return None
-        digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-        carrier.calls = {} if carrier.calls is None else carrier.calls
-        number = carrier.calls[digest] = carrier.calls.get(digest, 0) + 1
-        call_id = execution_context.short(record.call.call_id or "call")
-        place = Place(owner, step.activity or "step", f"{call_id}-{digest}-{number}-answer")
-        spot = record.spot = (place, step.attempt)
+def _spot(record: Dispatch) -> tuple[Place, int] | None:
+    """Return the place of a call's result and the step's attempt; None outside of a step, and for a part."""
+    step, owner, carrier = execution_context.current_step(), current_owner(), execution_context.running_step()
+    spot: tuple[Place, int] | None = record.spot
+    if step is None or owner is None or carrier is None or spot is not None or isinstance(record, Unrecorded):
         return spot
+    try:
+        written = json.dumps([record.call.name, record.call.arguments], sort_keys=True, ensure_ascii=False)
+    except errors.ours(TypeError, ValueError, RecursionError):
+        return None
+    digest = hashlib.blake2b(written.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    carrier.calls = {} if carrier.calls is None else carrier.calls
+    number = carrier.calls[digest] = carrier.calls.get(digest, 0) + 1
+    call_id = execution_context.short(record.call.call_id or "call")
+    place = Place(owner, step.activity or "step", f"{call_id}-{digest}-{number}-answer")
+    record.spot = place, step.attempt
+    return place, step.attempt
 
 
 def _content(record: ToolInvocation, read: object) -> tuple[str, Origin] | None:
@@ -156,9 +148,10 @@ class Remedies:
         parallel = chosen.max_parallel_tool_calls
         self._queue = CallQueue(parallel) if parallel is not None else None
         self._backpressure = backpressure.current()
-        source, check = policy_in_force(), self._claim_check
+        source = policy_in_force()
         self._gate = None if source is None else Gate(source)
-        self._retried = RetriedCalls(check) if check is not None and chosen.answer_retries else None
+        #: The store of results for later attempts.
+        self._retried = self._claim_check if chosen.answer_retries else None
         #: The largest size in bytes that no remedy acts on; -1 if a remedy records every result.
         self._untouched_bytes = -1
         if not (self._gate or self._retried or self._limits or self._ceiling_bytes == AUTO):
@@ -190,7 +183,7 @@ class Remedies:
         if self._gate is not None and (reader.station == PRODUCED or reader.awaits is None):
             put = await self._gate.check(call, reader, invocation, blocks=blocks)
         if put is LEFT_ALONE and self._retried is not None and reader.station == PRODUCED:
-            put = await self._retried.answer(call, reader, invocation, blocks=blocks)
+            put = await _earlier_answer(self._retried, call, reader, invocation, blocks=blocks)
         return self._limited(call, reader, invocation) if put is LEFT_ALONE else put
 
     def _limited(self, call: Dispatch, reader: ToolReader, invocation: Invocation) -> Any:
@@ -241,8 +234,9 @@ class Remedies:
             return value
         found = await self.replacement(record, reader, read, invocation, blocks=blocks)
         put = self._put_back(record, reader, found, value, invocation)
-        if self._retried is not None:
-            await self._retried.keep(record, read, blocks=blocks)
+        kept = None if self._retried is None else _content(record, read)
+        if kept is not None and self._retried is not None:
+            await self._retried.writer.aput(*kept, blocks=blocks)
         self._count(record, read)
         return put
 

@@ -6,6 +6,7 @@ import functools
 import hashlib
 import re
 import threading
+import time
 from collections import Counter, OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -33,8 +34,7 @@ from agent_otel.remedies.history.summarizer import (
     MARKED,
     READ,
     SAID,
-    Account,
-    asking,
+    Asking,
     earlier_summary,
     is_mark,
     is_system,
@@ -86,12 +86,8 @@ class Summaries:
     """The summaries of this process, and their settings."""
 
     def __init__(self, chosen: Settings) -> None:
+        self.chosen = chosen
         self.above_tokens = chosen.summarize_above_tokens or 0
-        self.target_tokens = chosen.summarize_target_tokens or self.above_tokens // 2
-        self.chunk_tokens = chosen.summarize_chunk_tokens
-        self.model = chosen.summarize_model
-        self.seconds = chosen.summarize_timeout_seconds
-        self.names_tool = chosen.claim_check_tool
         self.kept = KeptSummaries()
         self.breaker = Breaker(failures=1, seconds=_PAUSE_SECONDS)
 
@@ -107,7 +103,9 @@ class Summaries:
         if found is None:
             return None
         form, body = found
-        if FORMATS[form].fixes(body) and not self.model:  # a request for a summary would include kept data
+        if (
+            FORMATS[form].fixes(body) and not self.chosen.summarize_model
+        ):  # a request for a summary would include kept data
             errors.warn_once("summaries of conversations at the provider", _CONTINUED)
             return None
         messages = body.get(FORMATS[form].messages)
@@ -165,11 +163,11 @@ class _Visit:
         self._scale = _scale(request.parts, self._fixed + sum(sizes))
         #: The program's messages, and the same messages with an earlier summary.
         self._own = self._now = _Request(messages, weights, self._scaled(sizes))
-        tool_tokens = weigh(TOOL._asdict()).tokens if summaries.names_tool else 0
+        tool_tokens = weigh(TOOL._asdict()).tokens if summaries.chosen.claim_check_tool else 0
         self._fixed, self._tool_tokens = self._scaled([self._fixed, tool_tokens])
         self._kept: Kept | None = None
         self._plan: Plan | None = None
-        self._model = summaries.model or execution_context.text_or_none(request.model)
+        self._model = summaries.chosen.summarize_model or execution_context.text_or_none(request.model)
 
     def _scaled(self, sizes: list[int]) -> list[int]:
         return sizes if self._scale == 1 else [round(size * self._scale) for size in sizes]
@@ -193,8 +191,8 @@ class _Visit:
         if self._tokens() <= above:
             return False
         made_end = 0 if kept is None else self._systems + kept.opening + len(kept.messages)
-        fixed_tokens = self._fixed + self._tool_tokens
-        self._plan = plan(now.history, now.sizes, fixed_tokens, self._summaries.target_tokens, made_end)
+        fixed_tokens, target_tokens = self._fixed + self._tool_tokens, self._summaries.chosen.summarize_target_tokens
+        self._plan = plan(now.history, now.sizes, fixed_tokens, target_tokens or above // 2, made_end)
         if self._plan is None or self._tokens() - self._plan.after_tokens < above // _LEAST_GAIN:
             errors.warn_once("summary without room", _NO_ROOM)
             return False
@@ -202,17 +200,17 @@ class _Visit:
 
     async def make(self, send: Callable[[Invocation], Awaitable[Response]], *, blocks: bool) -> None:
         """Make the summary. ``send`` sends a request of the remedy. Nothing is raised."""
-        plan, now, chosen = self._plan, self._now, self._summaries
+        plan, now, chosen = self._plan, self._now, self._summaries.chosen
         if plan is None:
             return
         with errors.reported("remedies.summarize"):
             try:
-                account = Account(self._model, model_tokens.totals_of(self._owner), self._usage)
-                ask = asking(self._name, self._asked, account, chosen.seconds, send, blocks=blocks)
+                until, totals = time.monotonic() + chosen.summarize_timeout_seconds, model_tokens.totals_of(self._owner)
+                asking = Asking(self._form, self._asked, send, until, blocks, self._model, totals, self._usage)
                 texts = summarizer.transcript(now.history, plan.first, plan.end)
-                text = await summarizer.summary(ask, texts, plan.summary_tokens, chosen.chunk_tokens)
+                text = await summarizer.summary(asking.ask, texts, plan.summary_tokens, chosen.summarize_chunk_tokens)
             except errors.ours(Exception) as error:  # raised by the model, its client, or the program's function
-                chosen.breaker.failed()
+                self._summaries.breaker.failed()
                 telemetry().metrics.record(semconv.CONTEXT_SUMMARIES, 1, semconv.FAILED)
                 reason = f": {error}" if isinstance(error, summarizer.NoSummaryError) else ""
                 errors.warn_once(
@@ -223,13 +221,13 @@ class _Visit:
                 return
             replaced = originals(now.history, plan, now.weights)
             is_stored = await self._store(replaced, blocks=blocks)
-            self._put(plan, text, replaced, names_tool=is_stored and chosen.names_tool)
+            self._put(plan, text, replaced, names_tool=is_stored and chosen.claim_check_tool)
 
     def _asked(self, text: str) -> Invocation:
         """Return the request for a summary. It asks the configured model, else the agent's model."""
         instructions = summarizer.instructions(0 if self._plan is None else self._plan.summary_tokens)
         prompt = self._form.asking(self._body, instructions, summarizer.TASK + text)
-        asked: Invocation = self._exchange.apart(self._invocation, prompt, self._summaries.model)
+        asked: Invocation = self._exchange.apart(self._invocation, prompt, self._summaries.chosen.summarize_model)
         return asked
 
     async def _store(self, replaced: dict[tuple[int, int], Original], *, blocks: bool) -> bool:

@@ -10,6 +10,7 @@ import re
 import sys
 import time
 import weakref
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from opentelemetry import trace
@@ -22,7 +23,6 @@ from agent_otel.measure.size import estimated_tokens
 from agent_otel.messages import formats
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.fields import text as text_or_none
-from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
 from agent_otel.remedies.claim_check.serialization import raw_of
 from agent_otel.remedies.claim_check.writer import Stored
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation
     from agent_otel.core.usage import Usage
+    from agent_otel.messages.base import Format
     from agent_otel.remedies.history.turns import History
 
     Summarizer = Callable[[str], str | Awaitable[str]]
@@ -84,41 +85,79 @@ def use_summarizer(summarize: Summarizer | None) -> None:
     _given = summarize
 
 
-def asking(  # noqa: PLR0913 - a request and its sender
-    form: str,
-    request: Callable[[str], Invocation],
-    account: Account,
-    seconds: float,
-    send: Callable[[Invocation], Awaitable[Response]],
-    *,
-    blocks: bool,
-) -> Callable[[str], Awaitable[str]]:
-    """Return the function that asks for a summary in time; ``blocks`` blocks the thread, and nothing in it suspends."""
-    until = time.monotonic() + seconds
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Asks for summaries until a time of ``time.monotonic``; ``blocks`` blocks the thread, and nothing in it suspends.
 
-    def left() -> float:
-        return max(until - time.monotonic(), 0.0)
+    The tokens are the model's and the run's; ``usage`` reads those of a response or an item of its stream.
+    """
 
-    def answer(response: Response) -> str:
-        whole, items = response
-        plain: Mapping[str, Any] = FORMATS[form].folded(items) if items is not None else fields(whole)
-        return FORMATS[form].answer(plain)
+    form: Format
+    request: Callable[[str], Invocation]
+    send: Callable[[Invocation], Awaitable[Response]]
+    until: float
+    blocks: bool
+    model: str | None
+    totals: Totals | None
+    usage: Callable[[Any], Usage | None] | None
 
-    async def ask(text: str) -> str:
+    async def ask(self, text: str) -> str:
+        """Return the answer of the program's function, or of the model."""
         own = _given
-        if own is None:
+        if own is not None and inspect.iscoroutinefunction(own) and not self.blocks:
+            return _text(await _within(own(text), self._left()))
+        if own is not None:
+            made = _muted(lambda: _text(_resolved(own(text))))
+            return await _workers.call(made, self._left(), blocks=self.blocks)
+        if self.blocks:
+            sent = _muted(lambda: run_now(self._waited(text)))
+            whole, items = await _workers.call(sent, self._left(), blocks=True)
+        else:
+            whole, items = await _within(self._waited(text), self._left())
+        plain: Mapping[str, Any] = self.form.folded(items) if items is not None else fields(whole)
+        return self.form.answer(plain)
 
-            async def sent() -> Response:
-                return await account.send(text, lambda: send(request(text)), left(), blocks=blocks)
+    def _left(self) -> float:
+        return max(self.until - time.monotonic(), 0.0)
 
-            if not blocks:
-                return answer(await _within(sent(), left()))
-            return answer(await _workers.call(_muted(lambda: run_now(sent())), left(), blocks=True))
-        if not blocks and inspect.iscoroutinefunction(own):
-            return _text(await _within(own(text), left()))
-        return await _workers.call(_muted(lambda: _text(_resolved(own(text)))), left(), blocks=blocks)
+    async def _waited(self, text: str) -> Response:
+        """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
+        acting = remedy_hooks.backpressure()
+        if acting is None:
+            return (await self._sent(text))[0]
+        reservation = acting.apart(self.model, tokens(text))
+        token = remedy_hooks.sending.set(weakref.ref(reservation))
+        is_answered = False
+        try:
+            if reservation.left() > self._left():
+                raise TimeoutError("no tokens in time")
+            await reservation.over(blocks=self.blocks)
+            response, used = await self._sent(text)
+            reservation.used(used)
+            is_answered = True
+            return response
+        finally:
+            remedy_hooks.sending.reset(token)
+            error = sys.exc_info()[1]
+            if not is_answered and error is not None:
+                reservation.failed(error)
 
-    return ask
+    async def _sent(self, text: str) -> tuple[Response, int]:
+        """Send a request; return the response, and the tokens, which the run has spent."""
+        response = await self.send(self.request(text))
+        used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
+        model_tokens.spent_apart(self.totals, used)
+        return response, used
+
+    def _used(self, response: Response) -> int:
+        """Return the tokens of a request and its response, 0 where the provider reports none."""
+        whole, items = response
+        found: Usage | None = None
+        for item in (whole,) if items is None else items:
+            usage = None if self.usage is None else self.usage(item)
+            if usage is not None:
+                found = usage if found is None else found.joined(usage)
+        return 0 if found is None else found.input + found.output
 
 
 def _muted(call: Callable[[], _T]) -> Callable[[], _T]:
@@ -391,55 +430,6 @@ def _plain(value: Any) -> Any:
     if is_list(value):
         return [_plain(each) for each in value]
     return {name: _plain(each) for name, each in fields(value).items() if each is not None}
-
-
-class Account(NamedTuple):
-    """Whose tokens the requests for a summary are; ``usage`` reads those of a response or an item of its stream."""
-
-    model: str | None
-    totals: Totals | None
-    usage: Callable[[Any], Usage | None] | None
-
-    async def send(
-        self, text: str, send: Callable[[], Awaitable[Response]], seconds: float, *, blocks: bool
-    ) -> Response:
-        """Send a request with this text, when it may be sent. Raises TimeoutError where that is later."""
-        acting = remedy_hooks.backpressure()
-        if acting is None:
-            return (await self._sent(text, send))[0]
-        reservation = acting.apart(self.model, tokens(text))
-        token = remedy_hooks.sending.set(weakref.ref(reservation))
-        is_answered = False
-        try:
-            if reservation.left() > seconds:
-                raise TimeoutError("no tokens in time")
-            await reservation.over(blocks=blocks)
-            response, used = await self._sent(text, send)
-            reservation.used(used)
-            is_answered = True
-            return response
-        finally:
-            remedy_hooks.sending.reset(token)
-            error = sys.exc_info()[1]
-            if not is_answered and error is not None:
-                reservation.failed(error)
-
-    async def _sent(self, text: str, send: Callable[[], Awaitable[Response]]) -> tuple[Response, int]:
-        """Send a request; return the response, and the tokens, which the run has spent."""
-        response = await send()
-        used = errors.guarded("remedies.summarize")(self._used)(response) or tokens(text)
-        model_tokens.spent_apart(self.totals, used)
-        return response, used
-
-    def _used(self, response: Response) -> int:
-        """Return the tokens of a request and its response, 0 where the provider reports none."""
-        whole, items = response
-        found: Usage | None = None
-        for item in (whole,) if items is None else items:
-            usage = None if self.usage is None else self.usage(item)
-            if usage is not None:
-                found = usage if found is None else found.joined(usage)
-        return 0 if found is None else found.input + found.output
 
 
 CHUNK_TOKENS: Final = 8_000
