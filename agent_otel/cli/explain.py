@@ -15,7 +15,7 @@ from agent_otel.cli.console import Failure
 from agent_otel.explain import explanation
 from agent_otel.explain import page as pages
 from agent_otel.explain.explanation import Node, by_path, facts_of, tables
-from agent_otel.explain.formats import SourceError, opened
+from agent_otel.explain.formats import SourceError, opened, without_secrets
 
 if TYPE_CHECKING:
     from agent_otel.explain.explanation import Explanation
@@ -25,8 +25,8 @@ _BRANCHES: Final = 6
 
 
 @click.command()
-@click.argument("file", metavar="FILE|-")
-@click.option("--thread", help="Thread of a LangGraph file; by default the one with the largest checkpoint.")
+@click.argument("file", metavar="FILE|URL|-")
+@click.option("--thread", help="Thread of LangGraph; by default the one with the largest checkpoint.")
 @click.option("--model", default="", help="Model of the conversation, for its window and the price of carrying.")
 @click.option("--all", "everything", is_flag=True, help="Print all runtimes and all paths.")
 @click.option("--json", "as_json", is_flag=True, help="Print the explanation as JSON.")
@@ -37,14 +37,15 @@ def explain(  # noqa: PLR0913 - one for each option
     """Show the bytes of a payload that lies in a file: a state, a checkpoint, a conversation, a history.
 
     It reads JSON of any shape, conversations in the formats of OpenAI, Anthropic, Gemini and LangChain, exports of
-    sessions, Temporal histories (temporal workflow show --output json) and SQLite files of LangGraph and of OpenAI's
-    sessions. Sizes are bytes. Nothing leaves this machine. The page of --html has no script and loads nothing.
+    sessions, Temporal histories (temporal workflow show --output json), SQLite files of LangGraph and of OpenAI's
+    sessions, and LangGraph's tables in PostgreSQL (postgresql://host/database). Sizes are bytes. Nothing leaves
+    this machine. The page of --html has no script and loads nothing.
 
     Example: agent-otel explain state.json --html state.html
     """
     try:
         with opened(file, thread) as source:
-            found = explanation.explain(file, source, model, facts_of(model, console.warn))
+            found = explanation.explain(without_secrets(file), source, model, facts_of(model, console.warn))
     except SourceError as error:
         raise Failure(str(error)) from error
     if page is not None:

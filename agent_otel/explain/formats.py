@@ -1,4 +1,4 @@
-"""Opens a payload in a file, a pipe or standard input as JSON text: JSON, a Temporal history or a LangGraph file.
+"""Opens a payload in a file, a pipe, standard input or PostgreSQL as JSON text: JSON, a Temporal history, a checkpoint.
 
 ``temporal workflow show --output json``, ``WorkflowHistory.to_json`` and the Web UI's download write histories as JSON.
 Their payloads are base64, and are decoded on the way. ``langgraph-checkpoint-sqlite`` writes LangGraph's files. A
@@ -75,7 +75,7 @@ class Source:
 
 @contextlib.contextmanager
 def opened(name: str, thread: str | None = None) -> Iterator[Source]:
-    """Open the payload of a path, or of standard input; ``thread`` is one of a LangGraph file.
+    """Open the payload of a path, a PostgreSQL URL or standard input; ``thread`` is one of LangGraph's.
 
     Raises:
         SourceError: it cannot be read, is empty, or holds neither JSON nor a known format.
@@ -84,6 +84,9 @@ def opened(name: str, thread: str | None = None) -> Iterator[Source]:
         raise SourceError(f"{name!r} is no path")
     try:
         with contextlib.ExitStack() as stack:
+            if name.startswith(_POSTGRES):
+                yield _in_postgres(name, thread, stack)
+                return
             yield _recognised(name, _file(name, stack), thread, stack)
     except OSError as error:
         raise SourceError(f"{name} cannot be read: {error.strerror or error}") from error
@@ -335,6 +338,78 @@ def stored(sizes: list[int], more_bytes: int = 0) -> str:
         fit = turns_until_full(limit - 1 - all_bytes, sizes[-1], more) if limit > all_bytes else None
         ahead += [] if fit is None else [f"{name} after {fit + 1:,} more"]
     return f"{said}: {', '.join(ahead)}." if ahead else f"{said}."
+
+
+# PostgreSQL keeps each version of a channel once, beside the checkpoints that name it.
+
+_POSTGRES: Final = ("postgresql://", "postgres://")
+_READ_ONLY: Final = "-c default_transaction_read_only=on -c statement_timeout=30000"
+_LARGEST_IN_POSTGRES: Final = """
+SELECT thread_id, count(*) OVER () FROM checkpoint_blobs GROUP BY thread_id ORDER BY sum(length(blob)) DESC NULLS LAST
+"""
+_CHECKPOINTS: Final = """
+SELECT checkpoint_ns, length(checkpoint::text), checkpoint->'channel_versions' FROM checkpoints
+WHERE thread_id = %s ORDER BY checkpoint_id
+"""
+_BLOBS: Final = (
+    "SELECT checkpoint_ns, channel, version, coalesce(length(blob), 0) FROM checkpoint_blobs WHERE thread_id = %s"
+)
+_BLOB: Final = """
+SELECT type, blob FROM checkpoint_blobs WHERE thread_id = %s AND checkpoint_ns = %s AND channel = %s AND version = %s
+"""
+_LAST_IN_POSTGRES: Final = """
+SELECT checkpoint, checkpoint_ns FROM checkpoints WHERE thread_id = %s
+ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
+"""
+_WRITES_IN_POSTGRES: Final = "SELECT coalesce(sum(length(blob)), 0) FROM checkpoint_writes WHERE thread_id = %s"
+
+
+def without_secrets(name: str) -> str:
+    """Return a name as it may be shown: a URL without user, password and options."""
+    return re.sub(r"//[^@/]*@", "//", name).partition("?")[0] if name.startswith(_POSTGRES) else name
+
+
+def _in_postgres(url: str, thread: str | None, stack: contextlib.ExitStack) -> Source:
+    """Return the last checkpoint of a thread of ``langgraph-checkpoint-postgres``, and what each checkpoint wrote."""
+    shown = without_secrets(url)
+    try:
+        import psycopg  # noqa: PLC0415 - needs an extra
+    except ImportError as error:
+        raise SourceError(f"PostgreSQL needs psycopg: {installed_with('postgres')}") from error
+    try:
+        connection = stack.enter_context(psycopg.connect(url, connect_timeout=10, options=_READ_ONLY))
+        found = connection.execute(_LARGEST_IN_POSTGRES).fetchone()
+        chosen = thread or (found[0] if found else None)
+        last = connection.execute(_LAST_IN_POSTGRES, (chosen,)).fetchone()
+        if found is None or last is None:
+            raise SourceError(f"{shown} has no thread {thread}" if thread else f"{shown} has no checkpoints")
+        checkpoint, namespace = last
+        for channel, version in checkpoint["channel_versions"].items():
+            blob = connection.execute(_BLOB, (chosen, namespace, channel, str(version))).fetchone()
+            if blob is not None and blob[1] is not None:
+                checkpoint.setdefault("channel_values", {})[channel] = _channel(*blob)
+        blobs = {tuple(key): size for *key, size in connection.execute(_BLOBS, (chosen,))}
+        steps = []
+        for of, size, versions in connection.execute(_CHECKPOINTS, (chosen,)):
+            written = (blobs.pop((of, channel, str(version)), 0) for channel, version in (versions or {}).items())
+            steps.append(Step(of, "state", size + sum(written)))
+        (writes,) = connection.execute(_WRITES_IN_POSTGRES, (chosen,)).fetchone() or (0,)
+    except psycopg.Error as error:
+        raise SourceError(f"{shown} cannot be read: {str(error).strip().splitlines()[0]}") from error
+    text = _written(checkpoint)
+    notes = [f"Thread {chosen}, one of {found[1]:,}: the last of its {len(steps):,} checkpoints, as JSON."]
+    notes.append(stored([step.bytes for step in steps], int(writes) + sum(blobs.values())))
+    return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "postgres", steps, notes=notes)
+
+
+def _channel(kind: str, blob: bytes) -> Any:
+    """Return the value of a channel, or text of the same size where it cannot be read."""
+    try:
+        return json.loads(json_text(blob) if kind == "msgpack" else blob if kind == "json" else "")
+    except ImportError as error:
+        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
+    except ValueError:
+        return _masked(blob)
 
 
 def _equal(connection: sqlite3.Connection, thread: str, text: str | bytes) -> list[str]:
