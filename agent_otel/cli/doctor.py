@@ -160,16 +160,18 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
     rows, things, offered = observed.tools(seen), observed.advice(seen), observed.definitions(seen)
     if as_json:
         shown = None if offered is None else asdict(offered)
-        click.echo(json.dumps({"tools": [asdict(row) for row in rows], "definitions": shown, "advice": things}))
+        click.echo(json.dumps({"tools": rows, "definitions": shown, "advice": things}))
         return code
     if rows:
         head = ("tool", "calls", "bytes of results", "large", "truncated", "repeats", "incomplete answers")
-        console.table(head, [(row.name, *(f"{figure:,}" for figure in astuple(row)[1:])) for row in rows])
+        console.table(
+            head, [(name, *(f"{figure:,}" for figure in figures)) for name, *figures in map(dict.values, rows)]
+        )
     else:
         console.say("no tool call was seen; `agent-otel doctor` without a program says why", "bold red")
     requests = seen.total(semconv.REQUEST_SIZE, "_count", part="system")
     console.say(
-        f"{sum(row.calls for row in rows):,} tool calls, {seen.total(semconv.PAYLOAD_SIZE, '_count'):,} payloads, "
+        f"{sum(row['calls'] for row in rows):,} tool calls, {seen.total(semconv.PAYLOAD_SIZE, '_count'):,} payloads, "
         f"{seen.total(semconv.INTERNAL_ERRORS):,} internal errors"
         + (f", {requests:,} requests with a system prompt" if requests else "")
     )

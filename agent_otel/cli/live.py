@@ -6,9 +6,11 @@ import math
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from agent_otel import semconv
@@ -45,43 +47,14 @@ _RUNTIME: Final = prometheus_label(semconv.RUNTIME)
 _WORKFLOW: Final = prometheus_label(semconv.WORKFLOW_NAME)
 _BY_WORKFLOW: Final = (_RUNTIME, _WORKFLOW, semconv.DIRECTION)
 _IDENTITY: Final = ("runtime", "workflow", "direction")
-#: Metrics of the view: each with the part of a histogram and the labels that a query groups by. Of gauges, a view shows
-#: the largest value, and no difference.
-_QUERIES: Final = (
-    (semconv.ARGS_SIZE, "count", (_TOOL,)),
-    (semconv.RESULT_SIZE, "sum", (_TOOL,)),
-    (semconv.RESULT_SIZE, "bucket", (_TOOL, promql.LE)),
-    (semconv.RESULTS_LARGE, "", (_TOOL,)),
-    (semconv.RESULTS_TRUNCATED, "", (_TOOL,)),
-    (semconv.TOOL_REPEATS, "", (_TOOL,)),
-    (semconv.ANSWERS_INCOMPLETE, "", (_TOOL,)),
-    (semconv.UTILIZATION, "bucket", (*_BY_WORKFLOW, promql.LE)),
-    (semconv.PAYLOAD_GROWTH, "sum", (_RUNTIME, _WORKFLOW)),
-    (semconv.PAYLOAD_GROWTH, "count", (_RUNTIME, _WORKFLOW)),
-    (semconv.PAYLOAD_NEAR_CAP, "", _BY_WORKFLOW),
-    (semconv.PAYLOAD_OVER_CAP, "", _BY_WORKFLOW),
-    (semconv.PAYLOADS_REJECTED, "", _BY_WORKFLOW),
-    (semconv.FEW_TURNS_LEFT, "", (_RUNTIME, _WORKFLOW)),
-    (semconv.RESULT_LARGEST, "", (_TOOL,)),
-    (semconv.PAYLOAD_LARGEST, "", _BY_WORKFLOW),
-    (semconv.PAYLOAD_CAP, "", (_RUNTIME, semconv.DIRECTION)),
-)
+_ROWS: Final = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_QUERIES: Final = tuple((getattr(semconv, metric), part, labels) for metric, part, labels in _ROWS["queries"])
 #: Labels that a sample with a name has, whatever has handed it on.
 _LABELS: Final = {
     promql.exposed(metric, part): [label for label in labels if label in (_TOOL, promql.LE)]
     for metric, part, labels in _QUERIES
 }
 _GAUGES: Final = {metric.exposed_name for metric, _, _ in _QUERIES if metric.kind == GAUGE}
-#: Counts of a row that are trouble, and the runbook for it: the worst first.
-_TROUBLES: Final = (
-    ("incomplete_answers", "AgentAnswersIncomplete"),
-    ("truncated", "AgentToolFirstTruncation"),
-    ("large", "AgentToolResultOverBudget"),
-    ("refused", "AgentWorkflowStuckRetries"),
-    ("over", "AgentWorkflowPayloadOverCap"),
-    ("near", "AgentWorkflowPayloadNearCap"),
-    ("few_turns_left", "AgentWorkflowPayloadNearCap"),
-)
 #: Series: the name of a sample, and its labels.
 _Series = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -97,7 +70,7 @@ Row = dict[str, Any]
 
 def runbook(row: Row) -> str:
     """Return the runbook for the worst trouble of a row; empty when it has none."""
-    return next((alert for name, alert in _TROUBLES if row.get(name)), "")
+    return next((alert for name, alert in _ROWS["troubles"].items() if row.get(name)), "")
 
 
 def _size(value: float | None) -> str:
@@ -168,20 +141,12 @@ WORKFLOW_COLUMNS: Final = (
 
 def _tools(seen: Observed) -> list[Row]:
     """Return the tools, those with the most bytes first."""
-    return [
-        {
-            "name": printable(tool.name),
-            "calls": tool.calls,
-            "per_minute": 0.0,
-            "result_bytes": tool.result_bytes,
-            **_largest(seen, semconv.RESULT_LARGEST, semconv.RESULT_SIZE, {_TOOL: tool.name}),
-            "large": tool.large,
-            "truncated": tool.truncated,
-            "repeats": tool.repeats,
-            "incomplete_answers": tool.incomplete_answers,
-        }
-        for tool in observed.tools(seen)
-    ]
+    rows = []
+    for tool in observed.tools(seen):
+        largest = _largest(seen, semconv.RESULT_LARGEST, semconv.RESULT_SIZE, {_TOOL: tool["name"]})
+        first = {"name": "", "calls": 0, "per_minute": 0.0, "result_bytes": 0, **largest}
+        rows.append({**first, **tool, "name": printable(tool["name"])})
+    return rows
 
 
 def _workflows(seen: Observed) -> list[Row]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 from prometheus_client import CollectorRegistry, multiprocess
@@ -47,26 +47,15 @@ class Observed:
         return sorted((name for name, value in sums.items() if value), key=lambda name: (-sums[name], name))
 
 
-@dataclass(frozen=True)
-class Tool:
-    """The figures of one tool; sizes are bytes."""
-
-    name: str
-    calls: int
-    result_bytes: int
-    large: int
-    truncated: int
-    repeats: int
-    incomplete_answers: int
-
-
-#: The metrics of the figures, each with the part of a histogram.
-_FIGURES: Final = (
-    (semconv.ARGS_SIZE, "_count"),
-    (semconv.RESULT_SIZE, "_sum"),
-    *((metric, "") for metric in (semconv.RESULTS_LARGE, semconv.RESULTS_TRUNCATED, semconv.TOOL_REPEATS)),
-    (semconv.ANSWERS_INCOMPLETE, ""),
-)
+#: The figures of a tool, each with its metric and the part of a histogram; sizes are bytes.
+_FIGURES: Final = {
+    "calls": (semconv.ARGS_SIZE, "_count"),
+    "result_bytes": (semconv.RESULT_SIZE, "_sum"),
+    "large": (semconv.RESULTS_LARGE, ""),
+    "truncated": (semconv.RESULTS_TRUNCATED, ""),
+    "repeats": (semconv.TOOL_REPEATS, ""),
+    "incomplete_answers": (semconv.ANSWERS_INCOMPLETE, ""),
+}
 
 
 @dataclass(frozen=True)
@@ -101,13 +90,14 @@ def read(folder: Path) -> Observed:
     return observed
 
 
-def tools(observed: Observed) -> list[Tool]:
-    """Return the tools, those with the most bytes first."""
+def tools(observed: Observed) -> list[dict[str, Any]]:
+    """Return the name and the figures of each tool, those with the most bytes first."""
     rows = [
-        Tool(name, *(observed.total(metric, suffix, **{_TOOL: name}) for metric, suffix in _FIGURES))
+        {"name": name}
+        | {figure: observed.total(metric, part, **{_TOOL: name}) for figure, (metric, part) in _FIGURES.items()}
         for name in observed.values(semconv.ARGS_SIZE, _TOOL, "_count")
     ]
-    return sorted(rows, key=lambda tool: (-tool.result_bytes, tool.name))
+    return sorted(rows, key=lambda tool: (-tool["result_bytes"], tool["name"]))
 
 
 def definitions(observed: Observed) -> Definitions | None:
