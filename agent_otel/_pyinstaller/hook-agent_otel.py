@@ -50,7 +50,7 @@ _names = {name for entry in _installed for name in (entry.adapter, *(site.adapte
 _adapters = {f"agent_otel.integrations.{name}" for name in _names}
 hiddenimports = collect_submodules("agent_otel", filter=_is_needed)
 hiddenimports += [module for module in _LIBRARIES if find_spec(module.partition(".")[0]) is not None]
-datas = collect_data_files("agent_otel", includes=["*.json"]) + copy_metadata("agent-otel")
+datas = collect_data_files("agent_otel", includes=["**/*.json"]) + copy_metadata("agent-otel")
 for _entry in _installed:
     datas += copy_metadata(_entry.distribution)
 for _group in _GROUPS:
