@@ -47,7 +47,12 @@ def list_(*, is_json: bool) -> None:
 
     Example: agent-otel dashboards list
     """
-    rows = [(board.uid, board.model["title"], board.panels, board.file) for board in files.dashboards()]
+    rows = []
+    for board in files.dashboards():
+        # Those in collapsed rows are panels, too.
+        every = (one for panel in board.model["panels"] for one in (panel, *panel.get("panels", ())))
+        panels = sum(one["type"] != "row" for one in every)
+        rows.append((board.uid, board.model["title"], panels, board.file))
     console.table(("uid", "title", "panels", "file"), rows, is_json=is_json)
 
 

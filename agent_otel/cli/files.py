@@ -7,7 +7,6 @@ import os
 import re
 import tempfile
 import zipfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -31,27 +30,12 @@ _WRAPPED: Final = re.compile(r"(?<!\n)\n(?!\n|\d+\. |- ) *")
 
 
 class Dashboard(NamedTuple):
-    """A dashboard; ``text`` is the shipped file."""
+    """A dashboard: its shipped file, Grafana's JSON model, and its id, the same on every server."""
 
     file: str
     text: str
-
-    @property
-    def model(self) -> dict[str, Any]:
-        """A new copy of Grafana's JSON model."""
-        model: dict[str, Any] = json.loads(self.text)
-        return model
-
-    @property
-    def uid(self) -> str:
-        """Grafana's id of the dashboard, the same on every server."""
-        return str(self.model["uid"])
-
-    @property
-    def panels(self) -> int:
-        """Number of panels, including those in collapsed rows."""
-        every = (one for panel in self.model["panels"] for one in (panel, *panel.get("panels", ())))
-        return sum(one["type"] != "row" for one in every)
+    model: dict[str, Any]
+    uid: str
 
 
 def texts(name: str, pattern: str) -> dict[str, str]:
@@ -84,7 +68,9 @@ def runbooks() -> dict[str, str]:
 
 def dashboards(uids: tuple[str, ...] = ()) -> list[Dashboard]:
     """Return the shipped dashboards, or those with these uids."""
-    every = {board.uid: board for board in (Dashboard(*item) for item in texts("dashboards", "*.json").items())}
+    models = {file: (text, json.loads(text)) for file, text in texts("dashboards", "*.json").items()}
+    boards = (Dashboard(file, text, model, str(model["uid"])) for file, (text, model) in models.items())
+    every = {board.uid: board for board in boards}
     if not every:
         raise Failure("this installation of agent-otel is broken: it has no dashboard")
     unknown = sorted(set(uids) - every.keys())
@@ -145,11 +131,11 @@ def _write(path: Path, text: str) -> None:
     umask = os.umask(0)
     os.umask(umask)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    written = Path(temporary)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
-        Path(temporary).chmod(0o666 & ~umask)
-        Path(temporary).replace(path)
+        written.chmod(0o666 & ~umask)
+        written.replace(path)
     finally:
-        with suppress(FileNotFoundError):
-            Path(temporary).unlink()
+        written.unlink(missing_ok=True)
