@@ -119,10 +119,6 @@ class Saving:
     bytes: int
     of_payload: bool = False
 
-    def row(self) -> tuple[str, ...]:
-        """Return the row of a table for people: remedy, bytes, of, setting."""
-        return self.remedy, f"{self.bytes:,}", "the payload" if self.of_payload else "the next request", self.setting
-
 
 class Turns:
     """Divides the longest conversation of a text into its turns; ``take`` gets the messages in their order."""

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 BYTES_PER_TOKEN: Final = 4
-CARRIED_HEAD: Final = ("tool", "tokens", "sent again", "US dollars")
-ESTIMATED: Final = "Tokens are estimates of 4 bytes each, sent again in each later turn; without a prompt cache."
+_ESTIMATED: Final = "Tokens are estimates of 4 bytes each, sent again in each later turn; without a prompt cache."
 #: Values that are read one by one at most: 50 s, for files that a person waits for.
 _STEPS: Final = 10_000_000
 #: Boundaries at which a state or a conversation is one payload.
@@ -62,11 +61,6 @@ class Carried:
     sent_tokens: int
     dollars: float | None
 
-    def row(self) -> tuple[str, ...]:
-        """Return the row of a table for people, below ``CARRIED_HEAD``."""
-        dollars = "" if self.dollars is None else f"{self.dollars:,.2f}"
-        return self.tool, f"{self.tokens:,}", f"{self.sent_tokens:,}", dollars
-
 
 @dataclass(frozen=True, slots=True)
 class ContextWindow:
@@ -76,11 +70,6 @@ class ContextWindow:
     tokens: int
     used_tokens: int
     turns_left: int | None
-
-    def sentence(self) -> str:
-        """Return the figures in words."""
-        left = "" if self.turns_left is None else f", {self.turns_left:,} turns left"
-        return f"Context window of {self.model}: {self.used_tokens:,} of {self.tokens:,} tokens{left}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +234,20 @@ def tables(found: Explanation, *, everything: bool = False) -> list[Table]:
     hidden = len(found.rooms) - len(rooms)
     notes = [f"{hidden} more with --all: less than {_FAR:.0%} full."] if hidden else []
     notes += [] if found.sizes else ["turns left: unknown, the payload shows no turns"]
-    window = [] if found.window is None else [found.window.sentence()]
+    carried = [
+        (row.tool, f"{row.tokens:,}", f"{row.sent_tokens:,}", "" if row.dollars is None else f"{row.dollars:,.2f}")
+        for row in found.carried
+    ]
+    estimated = [_ESTIMATED]
+    if (window := found.window) is not None:
+        left = "" if window.turns_left is None else f", {window.turns_left:,} turns left"
+        used = f"{window.used_tokens:,} of {window.tokens:,} tokens"
+        estimated.append(f"Context window of {window.model}: {used}{left}.")
+    savings = [
+        (row.remedy, f"{row.bytes:,}", "the payload" if row.of_payload else "the next request", row.setting)
+        for row in found.savings
+        if row.bytes or everything
+    ]
     incidents = [
         (f"{number:,}", tool, what) for number, turn in enumerate(found.turns, 1) for what, tool in turn.incidents
     ]
@@ -255,12 +257,8 @@ def tables(found: Explanation, *, everything: bool = False) -> list[Table]:
         Table("Tools", ("tool", "bytes of results", "share"), shares(breakdown.tools.items())),
         Table("Duplicates", ("duplicate", "bytes", "share"), shares(duplicates)),
         Table("Read by no model request", ("read by no model request", "bytes", "share"), shares(unread.items())),
-        Table("What carrying costs", CARRIED_HEAD, [row.row() for row in found.carried], [ESTIMATED, *window]),
-        Table(
-            "What each remedy saves",
-            ("remedy", "saves bytes", "of", "setting"),
-            [saving.row() for saving in found.savings if saving.bytes or everything],
-        ),
+        Table("What carrying costs", ("tool", "tokens", "sent again", "US dollars"), carried, estimated),
+        Table("What each remedy saves", ("remedy", "saves bytes", "of", "setting"), savings),
     ]
     return [table for table in every if table.rows]
 
