@@ -20,11 +20,11 @@ from opentelemetry.trace import INVALID_SPAN
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.core import execution_context
-from agent_otel.core.execution_context import LONGEST_ID, id_or_none, short, text_or_none
+from agent_otel.core.execution_context import id_or_none, short, text_or_none
 from agent_otel.core.execution_state import REUSED, Stored
 from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import cap_of
-from agent_otel.core.payload_keys import shown
+from agent_otel.core.payload_keys import path as shown
 from agent_otel.core.tool_names import seen
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.breakdown.unread import Delivery, Held
@@ -89,27 +89,17 @@ class MeasuredPayload(NamedTuple):
         return {**found, **self.stored}
 
 
-def plain_step(step: Step) -> Step:
-    """Return a step whose names and ids are text; a runtime that is no text becomes ``_other``."""
-    runtime, activity, workflow, execution = step.runtime, step.activity, step.workflow, step.execution
-    if (
-        type(runtime) is str
-        and (activity is None or type(activity) is str)
-        and (workflow is None or type(workflow) is str)
-        and (execution is None or (type(execution) is str and len(execution) <= LONGEST_ID))
-    ):
-        return step
-    return step._replace(
-        runtime=text_or_none(runtime) or semconv.OTHER,
-        activity=text_or_none(activity),
-        workflow=text_or_none(workflow),
-        execution=id_or_none(execution),
-    )
-
-
 def named(step: Step) -> Step:
-    """Add the workflow's name where the runtime reported it for the execution but not for the step."""
-    step = plain_step(step)
+    """Return a step whose names and ids are text, a runtime that is none as ``_other``.
+
+    Add the workflow's name where the runtime reported it for the execution but not for the step.
+    """
+    step = step._replace(
+        runtime=text_or_none(step.runtime) or semconv.OTHER,
+        activity=text_or_none(step.activity),
+        workflow=text_or_none(step.workflow),
+        execution=id_or_none(step.execution),
+    )
     execution = executions.known(step.execution) if step.workflow is None and step.execution is not None else None
     return step if execution is None else step._replace(workflow=execution.workflow)
 
@@ -271,10 +261,7 @@ def _analysis_of(
 
 
 def _level(payload_bytes: int, cap: EffectiveCap | None, warn_ratio: float) -> int:
-    """Return the level of a payload; each level of an execution is analysed once.
-
-    From the warn ratio up levels are tenths of the cap; below it, doublings of ``LARGE_BYTES``.
-    """
+    """Return the level of a payload: tenths of the cap from the warn ratio up, else doublings of ``LARGE_BYTES``."""
     if cap is not None and payload_bytes >= warn_ratio * cap.bytes:
         return _NEAR + int(payload_bytes * 10 / cap.bytes)
     return (payload_bytes // LARGE_BYTES).bit_length()
@@ -299,10 +286,7 @@ def _beside(
 
 
 def _held(execution: ExecutionState) -> Held | None:
-    """Return what the requests of an execution have held so far; None where that is unknown.
-
-    It is unknown where no request was seen, and where the provider keeps the earlier messages.
-    """
+    """Return what the requests of an execution have held; None where none was seen, or the provider keeps messages."""
     read = execution.read
     if read is None or execution.is_continued:
         return None
@@ -341,9 +325,9 @@ class _Analysis:
         carried, found = self._weighed.carried, None
         with errors.reported("analysis.text"):
             if carried.data is not None:
-                found = breakdown_text(carried.data, self.tool_of, seen.__contains__, self._held)
+                found = breakdown_text(carried.data, self.tool_of, seen.__contains__, self._held, shown)
             else:
-                found = breakdown_object(carried.value, self.tool_of, seen.__contains__, self._held)
+                found = breakdown_object(carried.value, self.tool_of, seen.__contains__, self._held, shown)
         with errors.reported("analysis.found"):
             self.found(found)
 
@@ -355,7 +339,6 @@ class _Analysis:
     def found(self, breakdown: Breakdown | None) -> None:
         """Record the breakdown, if there is one, and end the span with the time at which the step ended."""
         if breakdown is not None:
-            breakdown = shown(breakdown)
             unread = self._unread(breakdown)
             if unread is not breakdown.unread:
                 breakdown = replace(breakdown, unread=None)

@@ -11,7 +11,6 @@ Three kinds of keys are shown in paths, and ``*`` replaces all others:
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from agent_otel import settings
@@ -20,9 +19,7 @@ from agent_otel._internal.object_kinds import declared
 from agent_otel.measure.breakdown.paths import ANY, OTHER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from agent_otel.measure.breakdown.report import Breakdown, Duplicate
+    from collections.abc import Iterator
 
 # Lower-case words with underscores between them, or camelCase. A key with digits is usually data.
 # Texts: most processes look at no key.
@@ -39,33 +36,6 @@ def path(text: str) -> str:
     own = named or ()
     shown = (key if key == "[]" else f".{key if key in own or _is_shown(key) else ANY}" for key in _keys(text))
     return "".join(shown).removeprefix(".")
-
-
-def shown(found: Breakdown) -> Breakdown:
-    """Return a breakdown with the paths that may be shown; the bytes of paths that become equal are added up."""
-    paths = _summed(found.paths)
-    copies: dict[tuple[str, str], Duplicate] = {}
-    for one in found.duplicates:
-        pair = path(one.path), path(one.other_path)
-        size = copies[pair].bytes + one.bytes if pair in copies else one.bytes
-        copies[pair] = replace(one, path=pair[0], other_path=pair[1], bytes=size)
-    largest = max((name for name in paths if name != OTHER), key=lambda name: paths[name], default="")
-    return replace(
-        found,
-        paths=dict(sorted(paths.items(), key=lambda item: -item[1])),
-        largest_path=largest,
-        largest_path_bytes=paths.get(largest, 0),
-        unread=found.unread._replace(paths=_summed(found.unread.paths)) if found.unread is not None else None,
-        duplicates=tuple(sorted(copies.values(), key=lambda copy: -copy.bytes)),
-    )
-
-
-def _summed(paths: Mapping[str, int]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for text, size in paths.items():
-        name = path(text)
-        sums[name] = sums.get(name, 0) + size
-    return sums
 
 
 def _is_shown(key: str) -> bool:

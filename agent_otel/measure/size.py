@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 from itertools import islice
-from json.encoder import encode_basestring as _quote
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from agent_otel._internal import object_kinds
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import fields, shape_of
-from agent_otel.measure.plain_size import SHORT, floats_bytes, plain_size, quoted_bytes, texts_bytes
+from agent_otel.measure.plain_size import floats_bytes, plain_size, quoted_bytes, texts_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,9 +25,7 @@ MOST_CHARACTERS: Final = 32 * 1024 * 1024
 """Characters of texts that are counted, if not all of them are ASCII or quoted; of more, only their number is."""
 
 _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
-_MODERATE: Final = 4096  # characters of a string among a few values
 _PLAIN_INT: Final = 10**18
-_FEW: Final = 8  # values that are sized without a list of containers
 _CHEAP_POWER: Final = 5000
 _TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
 _BLOCK_KEYS: Final = frozenset({"text", "json", "image", "document", "video"})  # Bedrock's blocks have no type
@@ -83,41 +80,14 @@ def size(value: Any, node_budget: int = NODE_BUDGET) -> Size:  # noqa: PLR0911 -
                 return Size(len(value), True)
             if len(value) > MOST_CHARACTERS:
                 return Size(len(value), False)
-            is_short = len(value) <= _CHUNK
-            return Size(len(value.encode("utf-8", "surrogatepass")) if is_short else text_bytes(value), True)
+            return Size(text_bytes(value), True)
         if cls is dict:
-            few = few_bytes(value)
-            return Size(few, True) if few and len(value) < node_budget else _structure(value, node_budget)
+            return _structure(value, node_budget)
         if cls is list:
             return _content(value, node_budget, message=False)
         return _object(value, cls, node_budget)
     except ours(Exception):
         return Size(0, exact=False)
-
-
-def few_bytes(given: dict[Any, Any]) -> int:
-    """Return the size of a few plain values as compact JSON, such as the arguments of most calls; 0 for any others."""
-    if not 0 < len(given) <= _FEW:
-        return 0
-    total = 2 * len(given) + 1  # colons, commas and braces
-    for key, value in given.items():
-        if type(key) is not str or len(key) > _MODERATE or not key.isascii():
-            return 0
-        cls = type(value)
-        if cls is str:
-            if len(value) > _MODERATE or not value.isascii():
-                return 0
-            total += len(_quote(value)) if len(value) <= SHORT else quoted_bytes(value)
-        elif cls is int and -_PLAIN_INT < value < _PLAIN_INT:
-            total += len(repr(value))
-        elif value is None or value is True:
-            total += 4
-        elif value is False:
-            total += 5
-        else:
-            return 0
-        total += len(_quote(key))
-    return total
 
 
 def json_size(value: Any, node_budget: int = NODE_BUDGET) -> Size:

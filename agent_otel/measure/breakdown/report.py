@@ -7,7 +7,6 @@ from array import array
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from itertools import chain
-from json.encoder import encode_basestring
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -382,8 +381,7 @@ class Tally:
         if kind is str:
             if len(value) >= SHORTEST:
                 return None
-            quoted = encode_basestring(value) if value.isascii() else self.form.quote(value)
-            size = len(quoted) if quoted.isascii() and not self.form.around else self.form.written(quoted)
+            size = self.form.written(self.form.quote(value))
             if size >= SHORTEST_PASSAGE and self.unread is not None:
                 self.unread.column((place, scope), (value,), size)
         elif kind is int:
@@ -469,18 +467,20 @@ def breakdown_text(
     tool_of: Callable[[str], str | None],
     is_tool: Callable[[str], bool] = bool,
     held: Held | None = None,
+    shown: Callable[[str], str] = str,
 ) -> Breakdown | None:
     """Return the composition of a serialised payload, or None if it is not JSON.
 
-    The payload may also be JSON that contains JSON in a string, a list of such arguments, or several JSON texts in a
-    row. Cut-off JSON is analysed up to the cut. ``tool_of`` returns the tool of a call id. ``is_tool`` returns True if
-    a name in the payload is the name of a tool. ``held`` has the contents of model requests. The analysis needs less
-    than 1 MB in addition to the payload. Other threads run meanwhile. No text makes it raise.
+    The payload may also be JSON that contains JSON in a string, a list of such arguments, or several JSON texts in
+    a row. Cut-off JSON is analysed up to the cut. ``tool_of`` returns the tool of a call id. ``is_tool`` returns
+    True if a name in the payload is the name of a tool. ``held`` has the contents of model requests. ``shown``
+    returns a path as it may be shown; bytes of paths that become equal are added up. The analysis needs less than 1
+    MB in addition to the payload. Other threads run meanwhile. No text makes it raise.
     """
     if isinstance(data, memoryview):
         data = data.cast("B")
     total = text_bytes(data) if isinstance(data, str) else len(data)
-    return breakdown_chunks(chunks_of(data), total, tool_of, is_tool=is_tool, held=held)
+    return breakdown_chunks(chunks_of(data), total, tool_of, is_tool=is_tool, held=held, shown=shown)
 
 
 def breakdown_chunks(  # noqa: PLR0913 - the parameters of breakdown_text, and the steps
@@ -490,6 +490,7 @@ def breakdown_chunks(  # noqa: PLR0913 - the parameters of breakdown_text, and t
     *,
     is_tool: Callable[[str], bool] = bool,
     held: Held | None = None,
+    shown: Callable[[str], str] = str,
     steps: int = STEPS,
 ) -> Breakdown | None:
     """Return the composition of a text in chunks. It has ``total`` bytes. Read it in at most so many ``steps``."""
@@ -502,11 +503,15 @@ def breakdown_chunks(  # noqa: PLR0913 - the parameters of breakdown_text, and t
     read = window.read()
     if reason is not None and (not tally.paths.sizes(1) or (reason == MALFORMED and read * 2 <= total)):
         return None
-    return _breakdown(tally, total, whole=reason is None and read == total)
+    return _breakdown(tally, total, shown, whole=reason is None and read == total)
 
 
 def breakdown_object(
-    value: object, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool] = bool, held: Held | None = None
+    value: object,
+    tool_of: Callable[[str], str | None],
+    is_tool: Callable[[str], bool] = bool,
+    held: Held | None = None,
+    shown: Callable[[str], str] = str,
 ) -> Breakdown | None:
     """Return the composition of a live object as compact UTF-8 JSON.
 
@@ -524,17 +529,21 @@ def breakdown_object(
     tally = Tally(tool_of, is_tool, held=held)
     window = Window(chunks())
     reason = Reader(window, tally, 0).read(tally.root)
-    return _breakdown(tally, window.read(), whole=reason is None and not cut) if window.read() else None
+    is_whole = reason is None and not cut
+    return _breakdown(tally, window.read(), shown, whole=is_whole) if window.read() else None
 
 
-def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
-    paths = tally.paths.sizes(_MOST_PATHS)
+def _breakdown(tally: Tally, total: int, shown: Callable[[str], str], *, whole: bool) -> Breakdown:
+    paths = _summed(tally.paths.sizes(_MOST_PATHS), shown)
     largest_path = next((path for path in paths if path != OTHER), "")
     tools = tally.results.tools(tally.copies.groups)
     for one, other, size in tally.results.pairs():
         tally.copies.found[one.place.path, other.place.path] += size
     unread = tally.unread.totals(tally.results.scopes) if tally.unread is not None else None
-    duplicates = sorted(tally.copies.found.items(), key=lambda item: -item[1])
+    copies: dict[tuple[str, str], int] = defaultdict(int)
+    for (path, other_path), size in tally.copies.found.items():
+        copies[shown(path), shown(other_path)] += size
+    duplicates = sorted(copies.items(), key=lambda item: -item[1])
     return Breakdown(
         total_bytes=total,
         paths=paths,
@@ -546,5 +555,13 @@ def _breakdown(tally: Tally, total: int, *, whole: bool) -> Breakdown:
         duplicates=tuple(Duplicate(one, other, size) for (one, other), size in duplicates[:_MOST_DUPLICATES]),
         duplicate_bytes=sum(size for _, size in duplicates),
         exact=whole and tally.complete and tally.copies.complete and tally.results.complete,
-        unread=unread._replace(paths=largest(unread.paths, _MOST_PATHS)) if unread is not None else None,
+        unread=unread._replace(paths=_summed(unread.paths, shown)) if unread is not None else None,
     )
+
+
+def _summed(sizes: Mapping[str, int], shown: Callable[[str], str]) -> dict[str, int]:
+    """Return the bytes by path as it is shown, largest first."""
+    found: dict[str, int] = defaultdict(int)
+    for path, size in sizes.items():
+        found[shown(path)] += size
+    return largest(found, _MOST_PATHS)

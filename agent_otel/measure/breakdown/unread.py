@@ -279,10 +279,7 @@ class Comparison:
 
 
 def _unread_in(length: int, is_read: Callable[[int], bool | None], stride: int, least: int) -> tuple[int, int]:
-    """Return the unread and the undecided part of a length. Take a sample at each ``stride``.
-
-    If two samples differ, reading ended between them. Search there.
-    """
+    """Return the unread and the undecided part of a length, by a sample at each stride and between two that differ."""
     before, last, unread, undecided = 0, is_read(0), 0, 0
     places = range(stride, length, stride)
     for at in (*places, max(0, length - least)) if length > least else ():
