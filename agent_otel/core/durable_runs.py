@@ -92,9 +92,7 @@ class DurableRuns:
             first = None if run is None else run.first
         if first is None or not first.trace_flags.sampled:
             return None
-        headers = dict[str, str]()
-        TraceContextTextMapPropagator().inject(headers, trace.set_span_in_context(NonRecordingSpan(first)))
-        return headers["traceparent"]
+        return f"00-{first.trace_id:032x}-{first.span_id:016x}-{first.trace_flags:02x}"
 
     def around(self, out: Telemetry, step: Step) -> tuple[Span | None, Sequence[Link]]:
         """Return the parent and the links of a step's span, where no span is open."""

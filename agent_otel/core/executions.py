@@ -11,6 +11,7 @@ import itertools
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from agent_otel import semconv
@@ -49,6 +50,7 @@ def new_call(tool: str, **known: Any) -> SeenCall:
     return call
 
 
+@dataclass(eq=False)
 class Executions:
     """The state of all executions; the least recently used is dropped first.
 
@@ -57,19 +59,13 @@ class Executions:
     because ``names`` hashes longer ones. ``idle_seconds`` is the time that an execution is kept after its last use.
     """
 
-    def __init__(
-        self,
-        max_executions: int = 10_000,
-        max_entries: int = 160_000,
-        max_entries_per_execution: int = 4_096,
-        idle_seconds: float = 3_600.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._max_executions = max_executions
-        self._max_entries = max_entries
-        self._max_per_execution = max_entries_per_execution
-        self._idle_seconds = idle_seconds
-        self._clock = clock
+    max_executions: int = 10_000
+    max_entries: int = 160_000
+    max_entries_per_execution: int = 4_096
+    idle_seconds: float = 3_600.0
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
@@ -124,7 +120,7 @@ class Executions:
                 totals.repeats(tool, semconv.ARGUMENTS, totals.asked[key])
             else:
                 asked = totals.asked = totals.asked or {}
-                if len(asked) >= self._max_per_execution:
+                if len(asked) >= self.max_entries_per_execution:
                     del asked[next(iter(asked))]
                 asked[key] = execution.turn
             self._count(execution, len(execution.asked) - before)
@@ -287,8 +283,7 @@ class Executions:
         """Record a payload; it adds no turn when ``again`` is true or when it retries a rejected payload."""
         with self._lock:
             execution = self._touch(execution_id)
-            if payload_bytes > execution.payload_bytes:  # noqa: PLR1730 - a call of max() takes longer
-                execution.payload_bytes = payload_bytes
+            execution.payload_bytes = max(payload_bytes, execution.payload_bytes)
             track = self._track(execution_id, execution, kind)
             # A retry of a rejected payload may differ by an id or a time in it: 1 % is still the same payload.
             if track.refused and track.sizes and abs(payload_bytes - track.sizes[-1]) * 100 > track.sizes[-1]:
@@ -359,7 +354,7 @@ class Executions:
             return self._drop(execution_id)
 
     def _touch(self, execution_id: str) -> ExecutionState:
-        now = self._clock()
+        now = self.clock()
         execution = self._executions.get(execution_id)
         if execution is None:
             execution = self._executions[execution_id] = ExecutionState()
@@ -372,8 +367,8 @@ class Executions:
     def _evict(self, now: float) -> None:
         while len(self._executions) > 1:
             oldest_id, oldest = next(iter(self._executions.items()))
-            expired = now - oldest.seen_at > self._idle_seconds
-            if not expired and len(self._executions) <= self._max_executions and self._entries <= self._max_entries:
+            expired = now - oldest.seen_at > self.idle_seconds
+            if not expired and len(self._executions) <= self.max_executions and self._entries <= self.max_entries:
                 return
             self._drop(oldest_id)
 
@@ -388,18 +383,18 @@ class Executions:
         """Add to the number of entries, unless the execution has been dropped."""
         if not execution.forgotten:
             self._entries += entries
-            if self._entries > self._max_entries:
+            if self._entries > self.max_entries:
                 self._evict(execution.seen_at)
 
     def _remember(self, execution: ExecutionState, call_id: str, call: SeenCall) -> None:
         known = execution.call_ids = execution.call_ids or {}
-        if len(known) >= self._max_per_execution:
+        if len(known) >= self.max_entries_per_execution:
             del known[next(iter(known))]
             self._entries -= 1
             execution.call_changes += 1
         known[call_id] = call
         self._entries += 1
-        if self._entries > self._max_entries:
+        if self._entries > self.max_entries:
             self._evict(execution.seen_at)
 
 

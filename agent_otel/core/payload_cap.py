@@ -238,10 +238,7 @@ def _layers_of_process(chosen: Settings) -> list[Budget]:
 
 
 def _context_bytes(execution: ExecutionState) -> int | None:
-    """Return the bytes that a result may have in what is left of the context window; None where it is unknown.
-
-    Bytes and tokens of the last model request give the bytes of a token.
-    """
+    """Return the bytes that a result may have in what is left of the context window; None where it is unknown."""
     context = execution.context
     if context is None or context.window is None or not context.tokens:
         return None

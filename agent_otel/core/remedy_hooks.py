@@ -54,11 +54,7 @@ def result_remedies() -> Any:
     is_on = chosen.remedies or chosen.limits or chosen.dispatch_waits or chosen.tool_policy
     if make_result_remedies is None or not is_on:
         return None
-    try:
-        return make_result_remedies(chosen)
-    except errors.ours(Exception):
-        errors.report_error("remedies")
-        return None
+    return errors.guarded("remedies")(make_result_remedies)(chosen)
 
 
 @functools.lru_cache(maxsize=1)

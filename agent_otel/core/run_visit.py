@@ -204,11 +204,7 @@ def _open_span(  # noqa: PLR0913 - what is known of an execution
     *,
     paused: SpanContext | None = None,
 ) -> spans.OpenSpan | None:
-    """Open the span of an execution where no span is open; None where there is one, or the setting excludes it.
-
-    ``ids`` are those of the execution and of its conversation. The parent of a resumed run is the first span of the run
-    that was ``paused``.
-    """
+    """Open the span of an execution and its conversation (``ids``) where none is open, below that of the paused run."""
     if out.tracer is None or within is None or within.get_span_context().is_valid:
         return None
     attributes = execution_context.run_attributes(operation, ids[0], out.label_attributes, ids[1])

@@ -65,15 +65,12 @@ class Dispatch:
     args_hash: str | None = None
     #: The call that this one carries on, which the limits have charged already.
     charged_to: Dispatch | None = None
-    #: The rule of the dispatch policy that denies the call, or would deny it in another mode.
-    denied: Denial | None = None
     error_type: str | None = None
     execution: str | None = None
     #: The text that the framework made of an exception, which the model reads.
     failed: Size | None = None
     #: Arguments that the dispatch policy adds to the model's; they are on no span and in no hash.
     injected: dict[str, Any] | None = None
-    is_answered = False  # by the result of an earlier attempt of the step
     is_asked = False  # the policy has approved and prepared the same call further out
     is_counted = False  # by the limits; a retry is not another call
     is_gated = False  # the dispatch policy lets the call run
@@ -83,7 +80,6 @@ class Dispatch:
     passed: tuple[ToolReader | None, ...] = ()
     place: str | None = None
     run: Run | None = None
-    limit_reached: LimitReached | None = None
     produced: Size | None = None
     #: The place of the result in the store, for later attempts of the step.
     spot: Any = None
@@ -94,20 +90,22 @@ class Dispatch:
 
     def skip(self, reached: LimitReached) -> None:
         """Record that a limit of the execution skipped the handler."""
-        self.limit_reached = reached
         self.error_type = semconv.LIMIT_REACHED
+        skipped = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: reached.limit}
+        self.tell(semconv.TOOL_CALL_EVENT, skipped, semconv.LIMITS_HIT, 1, reached.limit)
 
     def deny(self, denial: Denial) -> None:
         """Record that the dispatch policy denies the call, or would deny it."""
-        self.denied = denial
-        if denial.mode == semconv.ENFORCE:
+        rule, mode, argument = denial
+        if mode == semconv.ENFORCE:
             self.error_type = semconv.TOOL_DENIED
+        about = {} if argument is None else {semconv.ARGUMENT: argument}
+        denied = {semconv.RULE: rule, semconv.MODE: mode, **about}
+        self.tell(semconv.POLICY_DENIED_EVENT, denied, semconv.POLICY_DENIED, 1, self.name, rule, mode)
 
-
-def denial_attributes(denial: Denial) -> dict[str, str]:
-    """Return the attributes of the span event about a denied call."""
-    about = {} if denial.argument is None else {semconv.ARGUMENT: denial.argument}
-    return {semconv.RULE: denial.rule, semconv.MODE: denial.mode, **about}
+    def tell(self, event: str, attributes: dict[str, Any], *counted: Any) -> None:
+        """Record an event about the call, for its span, and what is counted of it."""
+        raise NotImplementedError
 
 
 class ToolInvocation(Dispatch):
@@ -150,14 +148,14 @@ class ToolInvocation(Dispatch):
     start_ns = 0
     structured: Size | None = None
     totals: Totals  # of the run, else of the state
+    #: Events with their attributes, and what is counted of each.
+    told: tuple[tuple[str, dict[str, Any], tuple[Any, ...]], ...] = ()
     #: Number of the model request that led to the call, 0 where that is not available; and of the last one inside it.
     turn = 0
     turn_inside = 0
     #: True when the framework has not called the handler, for example because it waits for an approval.
     unasked = False
     visit: Any = staticmethod(lambda: None)  # by a weak reference
-    #: Reason and seconds of the wait before the call, for tokens or a rate limit.
-    waited: tuple[str, float] | None = None
     #: True when the span has the attributes of the result.
     written = False
 
@@ -226,6 +224,11 @@ class ToolInvocation(Dispatch):
                 self.followup, self.follows = known
         if self.out.captures:
             self.captured = capture(None, semconv.TOOL_ARGUMENTS, arguments, self.out.settings, self.name)
+
+    def tell(self, event: str, attributes: dict[str, Any], *counted: Any) -> None:
+        """Record an event about the call; the same one again is none."""
+        if (event, attributes, counted) not in self.told:
+            self.told = (*self.told, (event, attributes, counted))
 
     def begin_again(self) -> None:
         """Discard the readings of an earlier attempt, because the framework calls the handler again.
@@ -458,10 +461,9 @@ def record_metrics(  # noqa: C901, PLR0912 - all of a call's metrics, on every c
         call.out.metrics.remedied(call.name, call.remedied.reason, read_bytes - call.remedied.bytes)
     for layer, reason in call.cuts:
         call.out.metrics.truncations(call.name, layer, reason).record(1, exemplar)
-    if call.limit_reached is not None:
-        record(semconv.LIMITS_HIT, 1, call.limit_reached.limit)
-    if call.denied is not None:
-        record(semconv.POLICY_DENIED, 1, call.name, call.denied.rule, call.denied.mode)
+    for *_, counted in call.told:
+        if counted:
+            record(*counted)
     if call.repeated == semconv.ARGUMENTS:
         series.repeats.record(1, exemplar)
     elif call.repeated:

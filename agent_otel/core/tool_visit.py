@@ -29,7 +29,6 @@ from agent_otel.core.tool_invocation import (
     Dispatch,
     ToolInvocation,
     ask_for,
-    denial_attributes,
     keep,
     record_metrics,
     show_cut,
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import Span, Tracer
     from typing_extensions import Self
 
-    from agent_otel.core.types import Denial, Invocation, LimitReached, Slot, ToolReader, ToolResult
+    from agent_otel.core.types import Invocation, Slot, ToolReader, ToolResult
     from agent_otel.telemetry.spans import OpenSpan
 
 #: The module of the key that suppresses instrumentation.
@@ -338,16 +337,8 @@ def _write(record: ToolInvocation) -> None:
     if tool_definitions.unshown and (schema := tool_definitions.unshown.pop(record.name, None)) is not None:
         add_event(span, semconv.TOOL_SCHEMA_CHANGED, {semconv.GEN_AI_TOOL_NAME: record.name, **schema})
     if not again:
-        if record.limit_reached is not None:
-            skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: record.limit_reached.limit}
-            add_event(span, semconv.TOOL_CALL_EVENT, skip)
-        if record.waited is not None:
-            reason, seconds = record.waited
-            add_event(span, semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
-        if record.is_answered:
-            add_event(span, semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
-        if record.denied is not None:
-            add_event(span, semconv.POLICY_DENIED_EVENT, denial_attributes(record.denied))
+        for event, attributes, _ in record.told:
+            add_event(span, event, attributes)
         if record.produced is not None and (usual := record.series.grown_from(record.produced.bytes)):
             add_event(span, semconv.RESULT_GROWN, {semconv.RESULT_USUAL_BYTES: usual})
     record.span.write(span_attributes(record), record.error_type, record.failure)
@@ -418,20 +409,11 @@ class Unrecorded(Controlled, Dispatch):
         """Return the context manager around a step of a generator."""
         return self
 
-    def deny(self, denial: Denial) -> None:
-        """Record that the policy denies the call, on the span around it and on the counter."""
-        super().deny(denial)
-        counted = semconv.POLICY_DENIED, 1, self.name, denial.rule, denial.mode
-        self._show(semconv.POLICY_DENIED_EVENT, denial_attributes(denial), *counted)
-
-    def skip(self, reached: LimitReached) -> None:
-        """Record that a limit skips the call, on the span around it and on the counter."""
-        super().skip(reached)
-        skip = {semconv.PHASE: semconv.SKIPPED, semconv.LIMIT: reached.limit}
-        self._show(semconv.TOOL_CALL_EVENT, skip, semconv.LIMITS_HIT, 1, reached.limit)
-
     @errors.guarded("tool_call.skipped")
-    def _show(self, event: str, attributes: dict[str, str], *counted: Any) -> None:
+    def tell(self, event: str, attributes: dict[str, Any], *counted: Any) -> None:
+        """Show an event on the span around the call, and count it; what is not counted is of no record."""
+        if not counted:
+            return
         opened = None if self.around is None else self.around.span
         span = trace.get_current_span() if opened is None else opened.span
         add_event(span, event, {semconv.GEN_AI_TOOL_NAME: self.name, **attributes})
@@ -550,11 +532,8 @@ def _enter_handler(current: ToolInvocation, reader: ToolReader, invocation: Invo
 
 
 def _is_inside(reader: ToolReader, call: ToolCall, running_call: ToolInvocation) -> bool:
-    """Return true for a call that the body of a running tool makes, and that no response there has asked for.
-
-    Of an agent inside a tool whose responses are not read, the calls have its name, or ids.
-    """
-    around = running_call.call
+    """Return true for a call that the body of a running tool makes, and that no response there has asked for."""
+    around = running_call.call  # of an agent whose responses are not read, the calls have its name, or ids
     if around.is_agent or (call.call_id is None and call.agent is not None and call.agent != around.agent):
         return False
     if call.call_id is not None:

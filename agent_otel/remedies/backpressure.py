@@ -194,7 +194,7 @@ class Backpressure:
 
         def record(reason: str, seconds: float) -> None:
             self._log(reason)
-            call.waited = (reason, seconds)
+            call.tell(semconv.WAIT_EVENT, {semconv.REASON: reason, semconv.WAIT_SECONDS: seconds})
             _begins_now(call, time.perf_counter())
 
         wait = Reservation(self, model, ready_at=self.budget.ready_at(tokens))

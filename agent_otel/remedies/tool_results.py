@@ -127,7 +127,7 @@ def _put(record: Dispatch, reader: ToolReader, found: Resolved, invocation: Invo
             "declares.",
         )
         return LEFT_ALONE
-    record.is_answered = True
+    record.tell(semconv.TOOL_CALL_EVENT, {semconv.PHASE: semconv.ANSWERED})
     return put
 
 

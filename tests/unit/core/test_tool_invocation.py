@@ -9,12 +9,12 @@ import pytest
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
-from agent_otel import settings
+from agent_otel import semconv, settings
 from agent_otel.core.execution_state import ExecutionState
 from agent_otel.core.payload_cap import Budget
 from agent_otel.core.tool_definitions import Change
 from agent_otel.core.tool_invocation import ToolInvocation, record_metrics, span_attributes, start_attributes
-from agent_otel.core.types import HANDED_BACK, PRODUCED, LimitReached, Remedied, Replacement, ToolCall, ToolResult
+from agent_otel.core.types import HANDED_BACK, PRODUCED, Remedied, Replacement, ToolCall, ToolResult
 from agent_otel.measure.size import Size
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink
@@ -146,7 +146,7 @@ def test_span_attributes_before_the_handler_runs(out: Telemetry) -> None:
             id="a failure with a long text",
         ),
         pytest.param(
-            {"limit_reached": LimitReached("tool_calls", 50), "error_type": "limit_reached"},
+            {"told": (("", {}, (semconv.LIMITS_HIT, 1, "tool_calls")),), "error_type": "limit_reached"},
             {"agent_otel.limits.hit": 1, "agent_otel.tool.result.size": None},
             id="skipped",
         ),

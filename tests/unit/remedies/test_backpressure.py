@@ -266,7 +266,8 @@ def test_a_tool_call_waits_for_the_tokens_of_the_next_request(clock: Clock) -> N
     call = call_of(out, LastRequest(150, 600, "scripted"))
     run_now(acting.before_call(call, None, blocks=True))
     assert waits() == {"tokens": (1, 10.0)}
-    assert (call.waited, clock.now) == (("tokens", 10.0), 110.0)
+    [(_, attributes, _)] = call.told
+    assert (list(attributes.values()), clock.now) == (["tokens", 10.0], 110.0)
     run_now(acting.before_call(call, None, blocks=True))
     assert waits() == {"tokens": (1, 10.0)}
 
