@@ -95,7 +95,8 @@ class PendingAnswer:
         elif self._out.tracer is not None and fragment.span is not None:
             parent = trace.NonRecordingSpan(fragment.span)
             attributes.update(self._out.label_attributes)
-            spans.open_cut_span(self._out.tracer, parent, tool, attributes, time.time_ns(), semconv.ANSWER_INCOMPLETE)
+            at = time.time_ns()
+            spans.started(self._out.tracer, semconv.ANSWER_INCOMPLETE, tool, attributes, at, parent).end(at)
 
 
 def follow_up(calls: Collection[SeenCall]) -> None:

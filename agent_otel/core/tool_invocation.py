@@ -559,4 +559,5 @@ def show_cut(  # noqa: PLR0913, PLR0917 - the fields of a span
         semconv.TRUNCATION_REASON: why,
         **out.label_attributes,
     }
-    spans.open_cut_span(out.tracer, parent, tool, attributes, time.time_ns())
+    at = time.time_ns()  # the tool's own span may have ended
+    spans.started(out.tracer, semconv.CUT_CHILD, tool, attributes, at, parent).end(at)

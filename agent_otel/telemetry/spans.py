@@ -484,13 +484,6 @@ def started(  # noqa: PLR0913, PLR0917 - the fields of a span
     return OpenSpan(tracer.start_span(title, within, SpanKind.INTERNAL, attributes, links, start_ns), foreign=False)
 
 
-def open_cut_span(  # noqa: PLR0913, PLR0917 - the fields of a span
-    tracer: Tracer, parent: Span, name: str, attributes: Mapping[str, Any], at_ns: int, kind: str = semconv.CUT_CHILD
-) -> None:
-    """Add a zero-length child span about a truncation; the tool's own span may have ended."""
-    started(tracer, kind, name, attributes, at_ns, parent).span.end(at_ns)
-
-
 def open_chat_span(
     tracer: Any, attributes: dict[str, Any], start_ns: int, parent: Span, error_type: str | None
 ) -> Span:

@@ -7,8 +7,8 @@ import threading
 from agent_otel._internal import fork
 
 
-class _RecordingLock:
-    """The lock that threads hold while they bind or record a series on any sink; a fork waits for it.
+class recording:  # noqa: N801 - read as a variable
+    """The lock ``held`` by threads while they bind or record a series on any sink; a fork waits for it.
 
     The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. If another thread held
     one of those at a fork, it would stay locked in the child, and neither library renews all of its locks. A single
@@ -16,14 +16,11 @@ class _RecordingLock:
     may finish another call while a thread holds it.
     """
 
-    __slots__ = ("held",)
-
-    def __init__(self) -> None:
-        self._renew()
-        fork.loading.hold(lambda: self.held, self._renew)
-
-    def _renew(self) -> None:
-        self.held = threading.RLock()
+    held = threading.RLock()
 
 
-recording = _RecordingLock()
+def _renew() -> None:
+    recording.held = threading.RLock()
+
+
+fork.loading.hold(lambda: recording.held, _renew)
