@@ -11,7 +11,7 @@ workflow there is the runtime of the ARN, so that no payload counts twice for on
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from agent_otel._internal import errors
@@ -22,6 +22,9 @@ from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import after
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 ENTRY = Integration(
     "bedrock-agentcore",
@@ -37,8 +40,35 @@ _INVOKE = "InvokeAgentRuntime"
 _SESSION = "x-amzn-bedrock-agentcore-runtime-session-id"
 
 
-class _Body:
-    """A body that is read in parts, which are reported as one payload when the last one has been read."""
+async def _counted(chunks: Any, step: Step) -> AsyncIterator[Any]:
+    """Yield the chunks of a streamed response, and report their bytes when it ends."""
+    size = 0
+    try:
+        async for chunk in chunks:
+            with errors.reported("agentcore.read"):
+                size += payloads.bytes_of(chunk)
+            yield chunk
+    finally:
+        if size:
+            step_handler.payload(step, Payload(OUTPUT, size))
+
+
+@after
+def invoked(invocation: Invocation, response: Any, _: BaseException | None) -> None:
+    application, request = invocation.instance, invocation.arg(0, "request")
+    entrypoint = fields(application.handlers).get("main")
+    name, session = text(getattr(entrypoint, "__name__", None)), text(request.headers.get(_SESSION))
+    step = Step(_RUNTIME, workflow=name, execution=session)
+    for direction, data in ((INPUT, fields(request).get("_body")), (OUTPUT, fields(response).get("body"))):
+        if type(data) is bytes and data:
+            step_handler.payload(step, Payload(direction, len(data), data))
+    chunks = fields(response).get("body_iterator")
+    if hasattr(type(chunks), "__anext__"):
+        response.body_iterator = _counted(chunks, step)
+
+
+class _Read:
+    """The raw stream of an answer, which the program reads or closes; it is reported when the last part was read."""
 
     def __init__(self, stream: Any, step: Step) -> None:
         self._stream = stream
@@ -54,43 +84,6 @@ class _Body:
         if is_last and self._bytes:
             sent, self._bytes = self._bytes, 0
             step_handler.payload(self._step, Payload(OUTPUT, sent))
-
-
-class _Counted(_Body):
-    """The chunks of a streamed response."""
-
-    def __aiter__(self) -> Any:
-        return self
-
-    async def __anext__(self) -> Any:
-        has_ended = True  # with an error, or because the caller has gone
-        try:
-            chunk = await self._stream.__anext__()
-            has_ended = False
-        finally:
-            if has_ended:
-                self._add(0, is_last=True)
-        with errors.reported("agentcore.read"):
-            self._add(payloads.bytes_of(chunk), is_last=False)
-        return chunk
-
-
-@after
-def invoked(invocation: Invocation, response: Any, _: BaseException | None) -> None:
-    application, request = invocation.instance, invocation.arg(0, "request")
-    entrypoint = fields(application.handlers).get("main")
-    name, session = text(getattr(entrypoint, "__name__", None)), text(request.headers.get(_SESSION))
-    step = Step(_RUNTIME, workflow=name, execution=session)
-    for direction, data in ((INPUT, fields(request).get("_body")), (OUTPUT, fields(response).get("body"))):
-        if type(data) is bytes and data:
-            step_handler.payload(step, Payload(direction, len(data), data))
-    chunks = fields(response).get("body_iterator")
-    if hasattr(type(chunks), "__anext__"):
-        response.body_iterator = _Counted(chunks, step)
-
-
-class _Read(_Body):
-    """The raw stream of an answer, which the program reads or closes."""
 
     def read(self, amount: int | None = None, *args: Any, **kwargs: Any) -> bytes:
         data: bytes = self._stream.read(amount, *args, **kwargs)

@@ -21,6 +21,11 @@ from agent_otel.integrations.readers import nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
 
+_DATABASE = {
+    "recorded": "SystemDatabase.record_operation_result",
+    "asked": "SystemDatabase.check_operation_execution",
+    "ended": "SystemDatabase.update_workflow_outcome",
+}
 ENTRY = Integration(
     "dbos",
     minimum="2.0",
@@ -29,19 +34,9 @@ ENTRY = Integration(
     sites=(
         Site(
             Candidate(  # 3.1 and later
-                "dbos._sys_db",
-                recorded="SystemDatabase.record_operation_result",
-                asked="SystemDatabase.check_operation_execution",
-                started="SystemDatabase.init_workflow SystemDatabase.init_child_workflow",
-                ended="SystemDatabase.update_workflow_outcome",
+                "dbos._sys_db", **_DATABASE, started="SystemDatabase.init_workflow SystemDatabase.init_child_workflow"
             ),
-            Candidate(
-                "dbos._sys_db",
-                recorded="SystemDatabase.record_operation_result",
-                asked="SystemDatabase.check_operation_execution",
-                started="SystemDatabase.init_workflow",
-                ended="SystemDatabase.update_workflow_outcome",
-            ),
+            Candidate("dbos._sys_db", **_DATABASE, started="SystemDatabase.init_workflow"),
         ),
         Candidate("dbos._outcome", step="Immediate._intercept", asynchronous_step="Pending._wrap"),
         Candidate("dbos._context", tried="EnterDBOSStepRetry.__enter__"),

@@ -89,20 +89,16 @@ _ending: Within[Step] = Within("agent_otel_prefect_flow")
 def _calling(invocation: Invocation) -> Any:
     """Begin the step of a task run, unless its transaction is committed: the task does not run then."""
     engine = invocation.instance
-    if _transaction(invocation).is_committed():
+    if invocation.arg(0, "transaction").is_committed():
         return None
     run = engine.task_run
     execution = identity(run.flow_run_id) or identity(run.id)
     return step_handler.begin_step(Step(_RUNTIME, engine.task.name, None, execution, max(run.run_count, 1)))
 
 
-def _transaction(invocation: Invocation) -> Any:
-    return invocation.arg(0, "transaction")
-
-
 def _called(invocation: Invocation, value: Any, error: BaseException | None) -> None:
     """End a task that returned or raised; if its transaction stores the result, wait for the serialised bytes."""
-    visit, transaction = invocation.state, _transaction(invocation)
+    visit, transaction = invocation.state, invocation.arg(0, "transaction")
     visit.leave()
     record = getattr(transaction, "_staged_value", None)
     if error is None and record is not None and transaction.write_on_commit and transaction.key and transaction.store:

@@ -89,15 +89,14 @@ def invocation(invocation: Invocation) -> None:
     """Begin an attempt and report its input, if the journal contains nothing else yet."""
     context = invocation.instance
     handler, begun = context.handler, context.invocation
-    step = Step(_RUNTIME, None, f"{handler.service_tag.name}/{handler.name}", begun.invocation_id)
+    name = f"{handler.service_tag.name}/{handler.name}"
+    step = Step(_RUNTIME, None, name, begun.invocation_id)
     _attempts[context.vm] = _Attempt(step)
-    observer.execution_named(begun.invocation_id, f"{handler.service_tag.name}/{handler.name}")
+    observer.execution_named(begun.invocation_id, name)
     durable_runs.propagated(begun.invocation_id, fields(fields(context).get("attempt_headers")).get("traceparent"))
     given = begun.input_buffer
     if given and not context.vm.is_replaying():
-        key = (step.execution, None)
-        step_handler.payload(step, Payload(INPUT, len(given), given, again=_begun.count(key) > 0))
-        _begun.note(key)
+        step_handler.payload(step, Payload(INPUT, len(given), given, again=_begun.note(step.execution) > 1))
 
 
 @on_return

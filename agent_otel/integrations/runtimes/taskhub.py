@@ -125,13 +125,10 @@ class TaskHub:
         Dapr gives all attempts of an activity one id. Durable Task gives them the number of the task, which the next
         run of the same instance has again: where the hub does not name the ``run``, the attempt is not known.
         """
-        step = self._step(invocation)
-        task = (run, invocation.args[self._first + 2]) if run else invocation.arg(self._first + 4, "task_execution_id")
-        return step._replace(attempt=self._executed.note((step.execution, task))) if task else step
-
-    def _step(self, invocation: Invocation) -> Step:
-        instance_id, name = invocation.args[self._first : self._first + 2]
-        return Step(self._runtime, name, execution=instance_id)
+        instance_id, name, task_id = invocation.args[self._first : self._first + 3]
+        task = (run, task_id) if run else invocation.arg(self._first + 4, "task_execution_id")
+        attempt = self._executed.note((instance_id, task)) if task else 1
+        return Step(self._runtime, name, execution=instance_id, attempt=attempt)
 
     def input(self, invocation: Invocation) -> Payload | None:
         """Read what it is given."""
@@ -141,9 +138,10 @@ class TaskHub:
 
     def output(self, invocation: Invocation, text: str | None) -> StepOutcome:
         """Read what it returns, and remember whose it is until it is sent."""
-        instance_id, _name, task_id = invocation.args[self._first : self._first + 3]
+        instance_id, name, task_id = invocation.args[self._first : self._first + 3]
+        step = Step(self._runtime, name, execution=instance_id)
         with self._lock:
-            remember(self._results, (instance_id, task_id), self._step(invocation), _MAX_RESULTS)
+            remember(self._results, (instance_id, task_id), step, _MAX_RESULTS)
         return StepOutcome(carried_or_none(OUTPUT, text))
 
     def turn(self, invocation: Invocation, result: Any, error: Any) -> None:
@@ -155,10 +153,10 @@ class TaskHub:
         start = next((event for event in chain(old_events, new_events) if event.HasField("executionStarted")), None)
         if start is None:
             return
-        run = self._run(instance_id, len(old_events))
+        run, actions = self._run(instance_id, len(old_events)), result.actions if error is None else ()
         if run.committed == len(old_events):
             if not run.was_told:
-                self._not_taken(run, instance_id, new_events, result.actions if error is None else ())
+                self._not_taken(run, instance_id, new_events, actions)
             return
         run.committed = len(old_events)
         run.was_told = False
@@ -166,8 +164,7 @@ class TaskHub:
         run.workflow = started.name
         step_handler.execution_began(instance_id, started.name, started.parentTraceContext.traceParent)
         if any(event.HasField("executionStarted") for event in new_events):
-            self._report(instance_id, carried_or_none(INPUT, start.executionStarted.input.value))
-        actions = result.actions if error is None else ()
+            self._report(instance_id, carried_or_none(INPUT, started.input.value))
         ending = self._ending(actions)
         if ending is not None:
             run.is_over = ending[0] == INPUT or not old_events
@@ -206,10 +203,9 @@ class TaskHub:
         with self._lock:
             run = self._runs.get(instance_id)
             if run is None or run.is_over or committed < run.committed:
-                run = self._runs[instance_id] = Run()
+                run = Run()
+                remember(self._runs, instance_id, run, _MAX_RUNS)
             self._runs.move_to_end(instance_id)
-            if len(self._runs) > _MAX_RUNS:
-                self._runs.popitem(last=False)
             return run
 
     def _report(self, instance_id: str, carried: Payload | None, refused: str | None = None) -> None:

@@ -11,6 +11,7 @@ From 1.23 to 1.31 the SDK's Python side refuses, with the size in its message.
 from __future__ import annotations
 
 import re
+from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -19,6 +20,7 @@ from agent_otel.core import handler as observer
 from agent_otel.core import payload_cap, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Flag, Hook, after, on_return
+from agent_otel.integrations.readers import remember
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
@@ -308,16 +310,15 @@ class Run:
         return known
 
 
-_runs: dict[str, Run] = {}
+_runs: OrderedDict[str, Run] = OrderedDict()
 
 
 def run_of(run_id: str, workflow: str | None = None) -> Run:
     """Return the run with this id; above the limit the first run is dropped."""
     run = _runs.get(run_id)
     if run is None:
-        if len(_runs) >= _RUNS:
-            del _runs[next(iter(_runs))]
-        run = _runs[run_id] = Run(workflow)
+        run = Run(workflow)
+        remember(_runs, run_id, run, _RUNS)
     return run
 
 
