@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import ClassVar, Final
 
 from rich.text import Text
 from textual import on, work
@@ -16,9 +16,6 @@ from textual.widgets import DataTable, Footer, Input, Markdown, Static
 
 from agent_otel.cli import files
 from agent_otel.cli.live import TOOL_COLUMNS, WORKFLOW_COLUMNS, Live, Row, Snapshot, runbook
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _DANGER: Final = "bold red"
 _SHORTEST_NAME: Final = 8
@@ -83,9 +80,8 @@ class Top(App[None]):
         self._live = live
         self._interval = interval
         self._sorted = dict(_FIRST)
-        self._rows: dict[str, Sequence[Row]] = {"tools": [], "workflows": []}
-        self._shown: dict[str, list[Row]] = {"tools": [], "workflows": []}
-        self._failures: list[str] = []
+        self._snapshot = Snapshot([], [], [])
+        self._shown: dict[str, list[Row]] = {name: [] for name in _COLUMNS}
         self._read_at = ""
         self._is_paused = False
         self._is_reading = False
@@ -118,8 +114,7 @@ class Top(App[None]):
         self.call_from_thread(self._show, snapshot)
 
     def _show(self, snapshot: Snapshot) -> None:
-        self._rows = {"tools": snapshot.tools, "workflows": snapshot.workflows}
-        self._failures = snapshot.failures
+        self._snapshot = snapshot
         self._read_at = time.strftime("%H:%M:%S")
         self._redraw()
 
@@ -133,7 +128,7 @@ class Top(App[None]):
         table = self.query_one(f"#{name}", DataTable)
         columns, by = _COLUMNS[name], self._sorted[name]
         part = self.query_one("#filter", Input).value.lower()
-        rows = [row for row in self._rows[name] if part in _name(row).lower()]
+        rows = [row for row in getattr(self._snapshot, name) if part in _name(row).lower()]
         rows.sort(key=columns[by].order)
         cursor = table.cursor_row
         at = _key(self._shown[name][cursor]) if cursor < len(self._shown[name]) else ""
@@ -152,8 +147,8 @@ class Top(App[None]):
             table.cursor_coordinate = Coordinate(places[0], 0)
 
     def _say(self) -> None:
-        if self._failures:
-            self.query_one("#status", Static).update(Text(self._failures[0], style=_DANGER))
+        if self._snapshot.failures:
+            self.query_one("#status", Static).update(Text(self._snapshot.failures[0], style=_DANGER))
             return
         sources = self._live.sources
         where = sources[0].url if len(sources) == 1 else f"{len(sources)} endpoints"
@@ -162,7 +157,7 @@ class Top(App[None]):
         shown, cursor = self._shown[name], self.query_one(f"#{name}", DataTable).cursor_row
         if 0 <= cursor < len(shown):
             text += f"  {_name(shown[cursor])}"  # whole, also where the table has shortened it
-        if not self._rows["tools"]:
+        if not self._snapshot.tools:
             text += "  no tool call seen: `agent-otel doctor` says why"
         self.query_one("#status", Static).update(Text(text))
 
