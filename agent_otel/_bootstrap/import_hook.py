@@ -61,14 +61,6 @@ class Finder:
         #: The look-ups that run, by thread and module.
         self._running: set[tuple[int, str]] = set()
 
-    def watch(self, callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
-        """Add callbacks; the callback of a module that is already imported runs at once."""
-        self.callbacks.update(callbacks)
-        (self.kept.update if each_time else self.kept.difference_update)(callbacks)
-        for name in callbacks:
-            if sys.modules.get(name) is not None:  # None blocks an import
-                self.imported(name)
-
     def imported(self, name: str) -> None:
         """Run the callback of a module, once or each time. It must not raise, or the user's import would fail."""
         callback = self.callbacks.get(name) if name in self.kept else self.callbacks.pop(name, None)
@@ -103,14 +95,19 @@ _finder = Finder()
 
 
 def install(callbacks: "Mapping[str, Callable[[str], None]]", *, each_time: bool = False) -> None:
-    """Watch these modules; further calls add modules to the same finder.
+    """Watch these modules; the callback of one that is already imported runs at once.
 
-    With ``each_time`` a callback runs again when the program reloads its module, or imports it anew.
+    Further calls add modules to the same finder. With ``each_time`` a callback runs again when the program reloads its
+    module, or imports it anew.
     """
     if _finder not in sys.meta_path:
         # A program that has dropped this package from sys.modules and imports it anew has left another finder there.
         sys.meta_path[:] = [_finder, *(finder for finder in sys.meta_path if type(finder).__module__ != __name__)]
-    _finder.watch(callbacks, each_time=each_time)
+    _finder.callbacks.update(callbacks)
+    (_finder.kept.update if each_time else _finder.kept.difference_update)(callbacks)
+    for name in callbacks:
+        if sys.modules.get(name) is not None:  # None blocks an import
+            _finder.imported(name)
 
 
 def uninstall() -> None:

@@ -206,7 +206,7 @@ def _fullest(seen: Observed, metric: Metric, own: Mapping[str, str]) -> float:
 # --- where they are read from --------------------------------------------------------------------------------------
 
 
-class Endpoint:
+class Endpoint(Server):
     """A ``/metrics`` endpoint; an address without a path has it there."""
 
     #: Its counts are of the life of a process.
@@ -215,12 +215,11 @@ class Endpoint:
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         address = url if "//" in url else f"http://{url}"
         at_root = not urlsplit(checked(address)).path.strip("/")
-        self._server = Server("the agent", address.rstrip("/") + "/metrics" * at_root, VARIABLES, {**_TEXT, **headers})
-        self.url, self.close = self._server.url, self._server.close
+        super().__init__("the agent", address.rstrip("/") + "/metrics" * at_root, VARIABLES, {**_TEXT, **headers})
 
     def read(self) -> dict[_Series, float]:
         """Return the values of all series of this package."""
-        response = self._server.send("GET", "")
+        response = self.send("GET", "")
         if response.is_error:
             raise Failure(f"{self.url} answers with {told(response)}")
         try:

@@ -93,17 +93,12 @@ def gained(metric: Metric, part: str, labels: Iterable[str], window: str, matche
     return promql.total(labels, promql.gained(series, window))
 
 
-class Prometheus:
+class Prometheus(Server):
     """A client of a server with Prometheus's API. Every method raises Failure with the cause."""
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
-        self._server = Server("Prometheus", url, VARIABLES, headers)
-        self.url = self._server.url
+        super().__init__("Prometheus", url, VARIABLES, headers)
         self._formats = True
-
-    def close(self) -> None:
-        """Close the connections."""
-        self._server.close()
 
     def check(self) -> None:
         """Check that the server answers queries."""
@@ -111,7 +106,7 @@ class Prometheus:
 
     def version(self) -> tuple[str, str]:
         """Return the server's kind and version; the version is empty when the server does not report it."""
-        said = self._server.json("GET", f"{_API}/status/buildinfo", none_for=(httpx.codes.NOT_FOUND,))
+        said = self.json("GET", f"{_API}/status/buildinfo", none_for=(httpx.codes.NOT_FOUND,))
         build = (said or {}).get("data")
         if not isinstance(build, dict):
             return "a server with Prometheus's API", ""
@@ -148,14 +143,14 @@ class Prometheus:
             return None
         # Only Prometheus and Mimir have this endpoint; other servers refuse it with different statuses.
         answers = (httpx.codes.NOT_FOUND, httpx.codes.BAD_REQUEST, httpx.codes.METHOD_NOT_ALLOWED)
-        response = self._server.send("POST", f"{_API}/format_query", accept=answers, data={"query": expression})
+        response = self.send("POST", f"{_API}/format_query", accept=answers, data={"query": expression})
         if response.status_code == httpx.codes.OK:
-            return str(self._server.parsed(response, f"{_API}/format_query").get("data"))
+            return str(self.parsed(response, f"{_API}/format_query").get("data"))
         self._formats = response.status_code == httpx.codes.BAD_REQUEST
         return None
 
     def _data(self, path: str, parameters: Mapping[str, str]) -> Any:
-        said = self._server.json("GET", _API + path, params=dict(parameters))
+        said = self.json("GET", _API + path, params=dict(parameters))
         if "data" not in said:
-            raise Failure(self._server.other_json(_API + path))
+            raise Failure(self.other_json(_API + path))
         return said["data"]
