@@ -56,9 +56,7 @@ def arguments(value: Any, key: bytes = b"") -> Arguments:
             return _text_arguments(value, key)
         if (cls is dict or cls is list or cls is tuple) and _is_simple(value):
             data = _json(value)
-            state = _keyed(key).copy()
-            state.update(data)
-            return Arguments(state.hexdigest(), len(data))
+            return Arguments(_hash(data, key), len(data))
         return Arguments(_hash(_canonical(value, found := json_size(value, NODE_BUDGET)), key), found.bytes)
     except ours(Exception):
         return Arguments(_hash(class_name(type(value)).encode("utf-8", "surrogatepass"), key), 0)

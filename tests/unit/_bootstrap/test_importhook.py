@@ -257,7 +257,7 @@ def test_a_finder_of_the_old_kind_or_none_at_all(
 ) -> None:
     write("framework.py")
     monkeypatch.setattr(sys, "meta_path", [object(), *sys.meta_path])
-    import_hook._finder.watch({"framework": fired.append})
+    import_hook.install({"framework": fired.append})
 
     assert import_hook._finder.find_spec("framework") is not None
     monkeypatch.setattr(sys, "meta_path", [])
