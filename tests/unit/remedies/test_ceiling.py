@@ -65,19 +65,19 @@ def test_of_a_result_far_above_the_limit_a_lower_bound_is_named() -> None:
 @pytest.mark.parametrize(
     ("numbers", "told"),
     [
-        (6_000, None),  # 54,001 bytes
-        (6_666, None),  # 59,995
-        (7_000, {"size_bytes": 63_001}),
-        (13_000, {"size_bytes": 117_001}),
-        (14_000, {"size_bytes": 120_001, "at_least": True}),
-        (100_000, {"size_bytes": 120_001, "at_least": True}),
+        (3_000, None),  # 51,001 bytes
+        (3_500, None),  # 59,501
+        (4_000, {"size_bytes": 68_001}),
+        (7_000, {"size_bytes": 119_001}),
+        (8_000, {"size_bytes": 120_001, "at_least": True}),
+        (50_000, {"size_bytes": 120_001, "at_least": True}),
     ],
 )
 def test_a_structured_result_is_read_up_to_twice_the_ceiling(
     set_variables: Callable[..., None], *, is_async: bool, numbers: int, told: dict[str, int] | None
 ) -> None:
     set_variables(AGENT_OTEL="1", AGENT_OTEL_RESULT_CEILING_BYTES="60000")
-    flat = [10_000_000] * numbers
+    flat = [[1, "a"], 10_000_000] * numbers  # values of two kinds, which are not sized in one step
     reader = ToolReader(lambda invocation: invocation.instance, ToolResult, replace=lambda _, found, __: found.data)
     visit = handler.enter_tool(reader, Invocation(ToolCall("search", {}, "call_1"), (), {}))
     assert isinstance(visit, handler.Visit)
