@@ -7,7 +7,6 @@ import contextvars
 import functools
 import inspect
 import threading
-from collections import OrderedDict
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -16,6 +15,7 @@ from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import class_of, elements, is_dict, is_empty, plain_text, shape_of
 from agent_otel.core.captured_content import hide_in
+from agent_otel.core.tool_names import keep
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.measure.preview import LONGEST_NAME, preview
 from agent_otel.measure.size import Size
@@ -37,7 +37,7 @@ _MOST_REFERENCES: Final = 10_000
 _MOST_LISTED: Final = 50
 
 #: The stream of each artifact, and the artifact's place in it. A lost entry costs the next action of an answer.
-_streams: OrderedDict[str, tuple[ArtifactStream, int]] = OrderedDict()
+_streams: dict[str, tuple[ArtifactStream, int]] = {}
 
 
 class ArtifactStream:
@@ -62,10 +62,8 @@ class ArtifactStream:
         outcome = self._check.keep(artifact, self._tool, "artifact", self._call)
         if isinstance(outcome, Stored):
             ref = str(outcome.reference)
-            _streams[ref] = self, len(self.ids)
+            keep(_streams, ref, (self, len(self.ids)), _MOST_REFERENCES)
             self.ids.append(ref)
-            if len(_streams) > _MOST_REFERENCES:
-                _streams.popitem(last=False)
         else:
             self._lost += 1
         self.has_begun.set()

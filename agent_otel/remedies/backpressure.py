@@ -453,13 +453,10 @@ class CallQueue:
 
     def _of(self, call: ToolInvocation, enclosing: ToolInvocation | None) -> Slots:
         with self._lock:
-            slots: Slots | None = self._slots.get(call.execution or "") if enclosing is None else enclosing.slots_inside
-            if slots is None:
-                slots = Slots(self._maximum)
-                if enclosing is None:
-                    self._slots[call.execution or ""] = slots
-                else:
-                    enclosing.slots_inside = slots
+            if enclosing is None:
+                return self._slots.setdefault(call.execution or "", Slots(self._maximum))
+            slots: Slots = enclosing.slots_inside or Slots(self._maximum)
+            enclosing.slots_inside = slots
             return slots
 
     def _wait(self, waiter: Future[Slot]) -> Slot | None:

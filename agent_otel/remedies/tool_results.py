@@ -153,9 +153,8 @@ class Remedies:
         #: The store of results for later attempts.
         self._retried = self._claim_check if chosen.answer_retries else None
         #: The largest size in bytes that no remedy acts on; -1 if a remedy records every result.
-        self._untouched_bytes = -1
-        if not (self._gate or self._retried or self._limits or self._ceiling_bytes == AUTO):
-            self._untouched_bytes = self.least_bytes
+        is_every = self._gate or self._retried or self._limits or self._ceiling_bytes == AUTO
+        self._untouched_bytes = -1 if is_every else self.least_bytes
 
     @property
     def least_bytes(self) -> int:

@@ -55,12 +55,12 @@ class LeanRecord:
         claim of a stored result, such as ``agent_otel.tool_call``'s.
         """
         claim = claim or claim_in(result)
-        if claim is not None:
-            sizes = (claim.reference or ref, claim.size_bytes, claim.preview)
-            return cls(call_id, name, args, duration_ms, error is None, error, *sizes)
-        raw = raw_of(result)
-        preview = None if raw.text is None else head(raw.text, PREVIEW_BYTES)
-        return cls(call_id, name, args, duration_ms, error is None, error, ref, len(raw.data), preview)
+        if claim is None:
+            raw = raw_of(result)
+            size_bytes, preview = len(raw.data), None if raw.text is None else head(raw.text, PREVIEW_BYTES)
+        else:
+            ref, size_bytes, preview = claim.reference or ref, claim.size_bytes, claim.preview
+        return cls(call_id, name, args, duration_ms, error is None, error, ref, size_bytes, preview)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as a JSON object, without unset fields."""

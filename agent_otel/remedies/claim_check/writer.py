@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import BusyError, Workers, run_now, settled
-from agent_otel.remedies.claim_check.serialization import BINARY, Content, Raw, raw_of
+from agent_otel.remedies.claim_check.serialization import Content
 from agent_otel.remedies.claim_check.stores.base import TooLargeError, said
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class NotStored(NamedTuple):
 class _Write:
     """A write, shared by the thread that does it and the call that waits for it."""
 
-    content: Content | bytes | str
+    content: Content | None
     origin: Origin
     is_distinct: bool
     #: Breaker that counts a timeout of this write; None for a write that has not reached the store.
@@ -130,10 +130,11 @@ class ClaimWriter:
         """Store a result as ``put`` does, without blocking asyncio's event loop; any other event loop blocks."""
         started = time.perf_counter()
         try:
-            refused = self._refused(data, origin)
+            content = data if isinstance(data, Content) else Content(data, len(data))
+            refused = self._refused(content, origin)
             if refused is not None:
                 return self._reported(NotStored(refused), started)
-            write = _Write(data, origin, distinct)
+            write = _Write(content, origin, distinct)
             writing = self._workers.submit(lambda: self._write(write))
             try:
                 await settled(writing, self._budget, blocks=blocks)
@@ -146,24 +147,20 @@ class ClaimWriter:
             errors.report_error("remedies.claim_check")
             return NotStored("error")
 
-    def _refused(self, data: Content | bytes | str, origin: Origin) -> Reason | None:
+    def _refused(self, content: Content, origin: Origin) -> Reason | None:
         """Return the reason why a write is not tried."""
         if not origin.owner:
             errors.warn_once("claim check owner", _NO_OWNER)
             return "no_owner"
-        if (data.least_bytes if isinstance(data, Content) else len(data)) > self._max_bytes:
+        if content.least_bytes > self._max_bytes:
             return "too_large"
         return None if self._breaker.allows() else "open"
 
     def _write(self, write: _Write) -> Stored | NotStored:
         """Store a result, in a worker thread."""
-        content, origin = write.content, write.origin
-        if isinstance(content, Content):
-            raw = content.raw()
-        else:
-            raw = raw_of(content) if isinstance(content, str) else Raw(bytes(content), BINARY, None)
-        write.content = content = b""  # a hanging store keeps its own copy only
-        if not raw.is_whole or len(raw.data) > self._max_bytes:
+        origin, raw = write.origin, None if write.content is None else write.content.raw()
+        write.content = None  # a hanging store keeps its own copy only
+        if raw is None or not raw.is_whole or len(raw.data) > self._max_bytes:
             return NotStored("too_large")
         is_large = len(raw.data) > _QUICK_BYTES
         if is_large and (len(self._late) >= _MOST_LATE or not self._large_breaker.allows()):

@@ -110,12 +110,8 @@ class History:
 
     def _match_in_order(self, nameless: dict[int, list[Result]]) -> None:
         """Match results without id and name to the calls of their turn, where these are as many."""
-        open_calls: dict[int, list[Call]] = {}
-        for call in self.calls:
-            if call.answer is None:
-                open_calls.setdefault(call.turn, []).append(call)
         for turn, results in nameless.items():
-            calls = open_calls.get(turn, [])
+            calls = [call for call in self.calls if call.turn == turn and call.answer is None]
             if len(calls) == len(results):
                 for call, result in zip(calls, results, strict=True):
                     call.answer, result.call = result, call
