@@ -235,8 +235,8 @@ def breakdowns() -> list[Row]:
 
 def requests() -> list[Row]:
     """A request for a model with 100 results of 20 KB: seen for the first time, and each turn again."""
-    from agent_otel.core import delivery
     from agent_otel.core.executions import executions as ledger
+    from agent_otel.core.thread import delivery
     from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.request_bodies import chat
     from agent_otel.telemetry.setup import telemetry
@@ -297,7 +297,7 @@ def streams() -> list[Row]:
     """A chunk of a streamed response, as OpenAI's SDK hands it on."""
     from types import SimpleNamespace
 
-    from agent_otel.core.model_request import ModelVisit
+    from agent_otel.core.thread.model_request import ModelVisit
     from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.model_sdks import openai
     from agent_otel.integrations.wrap import watched

@@ -14,7 +14,7 @@ from benchmarks import clock
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.core.model_tokens import SentRequest
+    from agent_otel.core.cost.model_tokens import SentRequest
 
 _US = 1 / 3.1  # in U, on the server where the budgets were set
 _BUDGET = 20 * _US
@@ -46,8 +46,8 @@ def _request(turns: int) -> dict[str, Any]:
 
 def _sent() -> SentRequest:
     """Return the last request of a conversation."""
-    from agent_otel.core import delivery
     from agent_otel.core.executions import executions as ledger
+    from agent_otel.core.thread import delivery
     from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.request_bodies import chat
     from agent_otel.telemetry.setup import telemetry
@@ -61,10 +61,10 @@ def _sent() -> SentRequest:
 
 
 def _measured(sent: SentRequest) -> float:
-    from agent_otel.core import model_tokens
+    from agent_otel.core.cost import model_tokens
+    from agent_otel.core.cost.models import ModelFacts, models
+    from agent_otel.core.cost.usage import Usage
     from agent_otel.core.execution_state import Conversation
-    from agent_otel.core.models import ModelFacts, models
-    from agent_otel.core.usage import Usage
     from agent_otel.measure.forecast import LOOK_BACK
     from agent_otel.telemetry.setup import telemetry
 
@@ -85,7 +85,7 @@ def rows() -> Iterator[Row]:
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
 
-    from agent_otel.core.models import ModelFacts
+    from agent_otel.core.cost.models import ModelFacts
 
     sent = _sent()
     sent.span = trace.INVALID_SPAN

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
-from agent_otel.core.request_parts import KINDS, NO_SHARES
+from agent_otel.core.thread.request_parts import KINDS, NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
 from agent_otel.telemetry.sinks import recording
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext
 
-    from agent_otel.core.request_parts import Shares, Sized
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
+    from agent_otel.core.thread.request_parts import Shares, Sized
     from agent_otel.measure.prints import Prints
     from agent_otel.measure.truncation.paging import Subject
     from agent_otel.telemetry.setup import Telemetry

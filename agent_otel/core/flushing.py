@@ -13,7 +13,7 @@ from agent_otel._internal import collected
 from agent_otel._internal.daemon_pool import Workers
 from agent_otel._internal.errors import ours
 from agent_otel.core import payload
-from agent_otel.core.models import models
+from agent_otel.core.cost.models import models
 from agent_otel.telemetry import setup
 
 if TYPE_CHECKING:

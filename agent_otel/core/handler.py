@@ -7,18 +7,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from agent_otel import settings
 from agent_otel._internal import collected, errors
-from agent_otel.core import (
-    delivery,
-    execution_context,
-    model_request,
-    remedy_hooks,
-    switches,
-    tool_names,
-)
+from agent_otel.core import execution_context, remedy_hooks, switches, tool_names
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import dialogues, model_boundary, request_remedies, result_remedies
-from agent_otel.core.request_prefix import Messages, plain_part
 from agent_otel.core.switches import muted
+from agent_otel.core.thread import delivery, model_request
+from agent_otel.core.thread.request_prefix import Messages, plain_part
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.tool_visit import (
     StreamVisit,

@@ -16,10 +16,11 @@ from opentelemetry.trace import NonRecordingSpan, Span, SpanContext
 
 from agent_otel import semconv
 from agent_otel._internal import collected, errors, failures, fork
-from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core import execution_context, tool_names
 from agent_otel.core.execution_context import Run, id_or_none, text_or_none
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import result_remedies
+from agent_otel.core.thread import fragments
 from agent_otel.core.tool_visit import measures
 from agent_otel.telemetry import metrics, spans
 from agent_otel.telemetry.setup import Telemetry, telemetry

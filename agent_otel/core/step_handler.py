@@ -14,12 +14,13 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
-from agent_otel.core import execution_context, model_calls, run_visit, switches
+from agent_otel.core import execution_context, run_visit, switches
 from agent_otel.core import payload as payloads
 from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.executions import executions
 from agent_otel.core.handler import execution_named
 from agent_otel.core.payload_cap import cap_of
+from agent_otel.core.thread import model_calls
 from agent_otel.core.types import Payload
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size

@@ -14,15 +14,16 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
-from agent_otel.core import execution_context, fragments, tool_names
+from agent_otel.core import execution_context, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.execution_state import Stage, state_attributes
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.fragments import FEWEST, LONGEST, round_counts
 from agent_otel.core.payload_cap import budget_of, of_process
-from agent_otel.core.request_parts import outcome
-from agent_otel.core.threads import open_calls
-from agent_otel.core.tool_definitions import drift
+from agent_otel.core.thread import fragments
+from agent_otel.core.thread.fragments import FEWEST, LONGEST, round_counts
+from agent_otel.core.thread.request_parts import outcome
+from agent_otel.core.thread.threads import open_calls
+from agent_otel.core.thread.tool_definitions import drift
 from agent_otel.core.types import PRODUCED
 from agent_otel.measure.arguments_hash import arguments as arguments_of
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_context import Run
     from agent_otel.core.execution_state import ExecutionState, SeenCall, Totals
     from agent_otel.core.payload_cap import Budget
-    from agent_otel.core.tool_definitions import Change
+    from agent_otel.core.thread.tool_definitions import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.measure.prints import Prints
     from agent_otel.measure.truncation.detect import Cut

@@ -20,11 +20,12 @@ from opentelemetry.trace import INVALID_SPAN
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
 from agent_otel._internal.object_kinds import fields, is_dict, is_text, text
-from agent_otel.core import execution_context, switches, tool_definitions
+from agent_otel.core import execution_context, switches
 from agent_otel.core.captured_content import hide_in
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, loop, text_or_none
 from agent_otel.core.remedy_hooks import aact, act, askipped, request_remedies, result_remedies, skipped, skips_calls
-from agent_otel.core.threads import open_calls, opened, parent_of, threads
+from agent_otel.core.thread import tool_definitions
+from agent_otel.core.thread.threads import open_calls, opened, parent_of, threads
 from agent_otel.core.tool_invocation import (
     Dispatch,
     ToolInvocation,

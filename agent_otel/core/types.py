@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
 
     #: A payload as a runtime's serializer returned it.
     Serialised: TypeAlias = str | bytes | bytearray | memoryview

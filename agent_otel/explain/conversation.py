@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import settings
 from agent_otel.core.execution_state import ReadTexts, Totals
-from agent_otel.core.request_parts import outcome
+from agent_otel.core.thread.request_parts import outcome
 from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.json_pieces import WORKER_STEPS

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from agent_otel._internal.installing import installed_with
 from agent_otel.caps import payload_caps
+from agent_otel.core.cost.models import UNKNOWN, ModelFacts, configured, read_facts
+from agent_otel.core.cost.usage import Usage
 from agent_otel.core.execution_state import ReadTexts
-from agent_otel.core.models import UNKNOWN, ModelFacts, configured, read_facts
 from agent_otel.core.payload_cap import EffectiveCap, cap_for
-from agent_otel.core.usage import Usage
 from agent_otel.explain.conversation import Saving, Turn, Turns, read_messages
 from agent_otel.explain.formats import Source, SourceError, Step
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agent_otel._internal.object_kinds import fields, is_dict, listed, text
 from agent_otel.core import tool_names
-from agent_otel.core.request_prefix import Messages
+from agent_otel.core.thread.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest
 from agent_otel.messages import anthropic, openai
 from agent_otel.messages.fields import is_continued, is_kept, without

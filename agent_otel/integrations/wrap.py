@@ -22,8 +22,8 @@ from agent_otel._internal.daemon_pool import run_now
 from agent_otel._internal.errors import finishing
 from agent_otel._internal.object_kinds import is_named
 from agent_otel.core import handler, run_visit
-from agent_otel.core.model_request import ModelVisit
 from agent_otel.core.remedy_hooks import askipped, backpressure, skipped, skips_calls, summaries
+from agent_otel.core.thread.model_request import ModelVisit
 from agent_otel.core.tool_visit import Unrecorded, Visit
 from agent_otel.core.types import (
     LEFT_ALONE,

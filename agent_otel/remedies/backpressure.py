@@ -24,14 +24,14 @@ from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
 from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel._internal.object_kinds import dictionaries, fields, is_dict, text
-from agent_otel.core import model_tokens
+from agent_otel.core.cost import model_tokens
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.setup import telemetry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from agent_otel.core.model_tokens import SentRequest
+    from agent_otel.core.cost.model_tokens import SentRequest
     from agent_otel.core.tool_invocation import ToolInvocation
     from agent_otel.telemetry.setup import Telemetry
 

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors, fork
 from agent_otel._internal.object_kinds import sole
-from agent_otel.core import handler, model_calls, remedy_hooks, tool_names
-from agent_otel.core.delivery import execution_of
+from agent_otel.core import handler, remedy_hooks, tool_names
 from agent_otel.core.execution_context import agent_of, current_run
 from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import budget_of
-from agent_otel.core.threads import open_calls, threads
-from agent_otel.core.tool_definitions import definitions
+from agent_otel.core.thread import model_calls
+from agent_otel.core.thread.delivery import execution_of
+from agent_otel.core.thread.threads import open_calls, threads
+from agent_otel.core.thread.tool_definitions import definitions
 from agent_otel.core.tool_invocation import Dispatch
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.measure.arguments_hash import arguments as digest_arguments

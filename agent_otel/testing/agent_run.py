@@ -25,9 +25,9 @@ from agent_otel._internal.version import __version__
 from agent_otel.caps import payload_caps
 from agent_otel.core import execution_context, switches, tool_names
 from agent_otel.core.executions import executions
-from agent_otel.core.fragments import round_counts
 from agent_otel.core.payload_cap import cap_for
-from agent_otel.core.tool_definitions import definitions, drift
+from agent_otel.core.thread.fragments import round_counts
+from agent_otel.core.thread.tool_definitions import definitions, drift
 from agent_otel.integrations import preload
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.semconv.types import COUNTER

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel._internal.failures import error_type
-from agent_otel.core import request_parts, run_visit, tool_visit
-from agent_otel.core.request_prefix import plain_part
-from agent_otel.core.tool_definitions import definitions
+from agent_otel.core import run_visit, tool_visit
+from agent_otel.core.thread import request_parts
+from agent_otel.core.thread.request_prefix import plain_part
+from agent_otel.core.thread.tool_definitions import definitions
 from agent_otel.core.types import Invocation, ModelReader, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import frameworks, model_sdks, runtimes
 from agent_otel.integrations.hooks import Hook

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import dictionaries, fields, given, is_dict, listed, reworded, text
+from agent_otel.core.cost.usage import Usage
+from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
-from agent_otel.core.usage import Usage
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site

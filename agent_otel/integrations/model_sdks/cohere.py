@@ -10,8 +10,8 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import attributes, fields, is_text, listed, reworded, text
+from agent_otel.core.cost.usage import Usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelRequest, RequestPart, ResponseVisit
-from agent_otel.core.usage import Usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks.stainless import asks, plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration

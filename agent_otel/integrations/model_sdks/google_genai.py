@@ -23,6 +23,7 @@ from agent_otel._internal.object_kinds import (
     sole,
     text,
 )
+from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.remedy_hooks import attempt_refused, retry_delay
 from agent_otel.core.types import (
     AskedCall,
@@ -36,7 +37,6 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import cause_behind, delivering, inject_into

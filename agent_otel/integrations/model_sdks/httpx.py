@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal import errors
 from agent_otel._internal.object_kinds import fields, text
-from agent_otel.core import model_request
+from agent_otel.core.thread import model_request
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks.stainless import asks, ends, follow, usage
 from agent_otel.integrations.registry.entries import Candidate, Integration

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import attributes, fields, identity, is_empty, listed, text
 from agent_otel.core import handler, remedy_hooks
-from agent_otel.core.request_prefix import Messages
+from agent_otel.core.cost.usage import read as read_usage
+from agent_otel.core.thread.request_prefix import Messages
 from agent_otel.core.types import PAUSED, AskedCall, Invocation, ModelReader, ModelRequest, RequestPart
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.request_bodies import is_forced
 from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
@@ -23,7 +23,7 @@ from agent_otel.semconv import ASSISTANT, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESU
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
 
 _KINDS = {
     "human": USER,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import attributes, fields, is_dict, is_named, listed, reworded, text
 from agent_otel.core import handler
+from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import (
     AskedCall,
     Exchange,
@@ -24,7 +25,6 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.stainless import asks, ends, plain_model
@@ -36,7 +36,7 @@ from agent_otel.messages.fields import is_continued
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
 
 
 _FIRST = "1.106"

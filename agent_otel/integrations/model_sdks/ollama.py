@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text, listed, text
+from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.integrations.request_bodies import BY_NAME, BodyArgument, Form, reading, with_system

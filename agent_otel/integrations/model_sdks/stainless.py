@@ -23,8 +23,8 @@ from agent_otel._internal.object_kinds import (
     reworded,
     text,
 )
+from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ResponseVisit
-from agent_otel.core.usage import read as read_usage
 from agent_otel.integrations import retries
 from agent_otel.integrations.registry.entries import Candidate
 from agent_otel.integrations.request_bodies import reading
@@ -33,7 +33,7 @@ from agent_otel.integrations.wrap import streams
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
     from agent_otel.integrations.request_bodies import Form
 
 _RAW = "X-Stainless-Raw-Response"

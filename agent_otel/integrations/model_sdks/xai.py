@@ -14,9 +14,9 @@ from google.protobuf.json_format import MessageToDict, ParseDict  # type: ignore
 
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import fields, is_named, is_text, listed, reworded, text
-from agent_otel.core.request_prefix import Messages
+from agent_otel.core.cost.usage import Usage
+from agent_otel.core.thread.request_prefix import Messages
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart, ResponseVisit
-from agent_otel.core.usage import Usage
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.stainless import asks

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from agent_otel._internal import errors
 from agent_otel._internal.object_kinds import reworded
-from agent_otel.core import model_request
 from agent_otel.core.executions import executions
 from agent_otel.core.remedy_hooks import message_ids
 from agent_otel.core.switches import added_messages
+from agent_otel.core.thread import model_request
 from agent_otel.core.tool_names import keep
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult

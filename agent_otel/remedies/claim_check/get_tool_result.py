@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from agent_otel import semconv
 from agent_otel._internal.daemon_pool import BusyError, Workers, is_in_asyncio, run_now
 from agent_otel._internal.errors import ours, suppressed
-from agent_otel.core import fragments
+from agent_otel.core.thread import fragments
 from agent_otel.core.tool_visit import running as running_call
 from agent_otel.remedies import artifacts
 from agent_otel.remedies.claim_check import policy

@@ -13,7 +13,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
-from agent_otel.core.model_calls import shorten
+from agent_otel.core.thread.model_calls import shorten
 from agent_otel.measure.size import json_size, text_bytes
 from agent_otel.messages.fields import RESULT_ID, fields, is_list
 from agent_otel.remedies.history import turns

@@ -15,9 +15,11 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
-from agent_otel.core import execution_context, model_request, model_tokens
+from agent_otel.core import execution_context
+from agent_otel.core.cost import model_tokens
+from agent_otel.core.cost.model_tokens import removed
 from agent_otel.core.executions import executions
-from agent_otel.core.model_tokens import removed
+from agent_otel.core.thread import model_request
 from agent_otel.measure.size import json_size, size
 from agent_otel.messages.fields import fields, is_list, listed, without
 from agent_otel.messages.fields import text as text_or_none

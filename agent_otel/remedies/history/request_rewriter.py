@@ -13,12 +13,13 @@ from opentelemetry import trace
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
-from agent_otel.core import execution_context, model_request, tool_names
+from agent_otel.core import execution_context, tool_names
+from agent_otel.core.cost.model_tokens import may_be_cached, removed
 from agent_otel.core.executions import executions
-from agent_otel.core.model_tokens import may_be_cached, removed
 from agent_otel.core.remedy_hooks import message_ids
-from agent_otel.core.request_prefix import Messages
 from agent_otel.core.switches import added_messages
+from agent_otel.core.thread import model_request
+from agent_otel.core.thread.request_prefix import Messages
 from agent_otel.measure.size import estimated_tokens, size
 from agent_otel.messages.fields import fields, is_list
 from agent_otel.messages.formats import transcript

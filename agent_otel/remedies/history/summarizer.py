@@ -18,7 +18,8 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal import env, errors
 from agent_otel._internal.daemon_pool import Workers, is_in_asyncio, run_now, seen
-from agent_otel.core import model_tokens, remedy_hooks, switches
+from agent_otel.core import remedy_hooks, switches
+from agent_otel.core.cost import model_tokens
 from agent_otel.measure.size import estimated_tokens
 from agent_otel.messages import formats
 from agent_otel.messages.fields import fields, is_list
@@ -35,10 +36,10 @@ from agent_otel.telemetry.foreign_spans import add_event
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
+    from agent_otel.core.cost.usage import Usage
     from agent_otel.core.execution_state import Totals
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation
-    from agent_otel.core.usage import Usage
     from agent_otel.messages.base import Format
     from agent_otel.remedies.history.turns import History
 

@@ -24,8 +24,8 @@ import openai, prometheus_client
 import genai_prices, genai_prices.data
 import agent_otel
 from agent_otel._internal import errors
-from agent_otel.core.models import models, read_facts
-from agent_otel.core.usage import Usage
+from agent_otel.core.cost.models import models, read_facts
+from agent_otel.core.cost.usage import Usage
 from agent_otel.telemetry.metrics import costliest
 
 ready = threading.Event()
@@ -132,7 +132,7 @@ import logging, os, sys, threading
 logging.basicConfig(level=logging.INFO)
 import openai, prometheus_client
 import agent_otel
-from agent_otel.core.models import models
+from agent_otel.core.cost.models import models
 
 client = openai.OpenAI(base_url=sys.argv[1], api_key="scripted", max_retries=0)
 try:

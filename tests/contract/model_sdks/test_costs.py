@@ -38,7 +38,7 @@ atexit.register(show)
 # The table is read by the client's interpreter, whose environment lacks it.
 sys.path.append(sys.argv[2])
 import agent_otel
-from agent_otel.core import models
+from agent_otel.core.cost import models
 models._EXIT_SECONDS = 100  # a busy machine takes longer for two models than the process waits
 texts = ["How are you? " * 20, "And you? " * 300]
 {client}

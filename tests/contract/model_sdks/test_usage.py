@@ -27,7 +27,7 @@ ANSWER = "Fine, thank you."
 _PROGRAM = """
 import json, sys
 import agent_otel, prometheus_client
-from agent_otel.core import model_tokens
+from agent_otel.core.cost import model_tokens
 from agent_otel.core.executions import executions
 from agent_otel._internal import errors
 

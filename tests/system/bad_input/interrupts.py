@@ -144,7 +144,8 @@ def _left_behind() -> list[str]:
         left.append("record")
     if step_handler.current_step() is not None:
         left.append("step")
-    from agent_otel.core import execution_context, model_request
+    from agent_otel.core import execution_context
+    from agent_otel.core.thread import model_request
 
     if execution_context.carrier() is not None:
         left.append("execution")

@@ -20,7 +20,8 @@ from prometheus_client import GC_COLLECTOR, PLATFORM_COLLECTOR, PROCESS_COLLECTO
 
 import agent_otel
 from agent_otel import semconv
-from agent_otel.core import handler, models
+from agent_otel.core import handler
+from agent_otel.core.cost import models
 from agent_otel.core.types import Invocation, ModelReader
 from agent_otel.remedies.claim_check.envelope import Claims, Origin
 from agent_otel.remedies.claim_check.reader import ClaimReader

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import agent_otel
 from agent_otel import semconv
 from agent_otel.core import handler, step_handler
+from agent_otel.core.cost.usage import Usage
 from agent_otel.core.types import (
     HANDED_BACK,
     AskedCall,
@@ -26,7 +27,6 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable

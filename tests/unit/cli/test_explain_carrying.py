@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from agent_otel import settings
-from agent_otel.core.models import UNKNOWN, ModelFacts, configured
+from agent_otel.core.cost.models import UNKNOWN, ModelFacts, configured
 from agent_otel.explain.conversation import Turn
 from agent_otel.explain.explanation import Carried, ContextWindow, carried, context_window
 from tests.unit.cli.running import run

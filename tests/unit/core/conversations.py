@@ -187,7 +187,7 @@ def main(way: str, *seeds: str) -> None:
 
     from agent_otel import settings
     from agent_otel._internal import errors
-    from agent_otel.core import delivery, request_prefix
+    from agent_otel.core.thread import delivery, request_prefix
     from agent_otel.telemetry.setup import telemetry as out
 
     tracer, find, found = trace.get_tracer("program"), request_prefix.find, list[Any]()

@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-from agent_otel.core.delivery import add_shares
-from agent_otel.core.model_tokens import by_part
-from agent_otel.core.models import ModelFacts, Models, Rates
-from agent_otel.core.request_parts import NO_SHARES, Shares, Sized, portions
+from agent_otel.core.cost.model_tokens import by_part
+from agent_otel.core.cost.models import ModelFacts, Models, Rates
+from agent_otel.core.cost.usage import Usage
+from agent_otel.core.thread.delivery import add_shares
+from agent_otel.core.thread.request_parts import NO_SHARES, Shares, Sized, portions
 from agent_otel.core.types import RequestPart
-from agent_otel.core.usage import Usage
 from agent_otel.settings.kinds import WINDOWS
 from tests.rows import each_row
 

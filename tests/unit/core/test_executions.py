@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel.core.execution_state import SeenParts
 from agent_otel.core.executions import Executions, new_call
-from agent_otel.core.threads import OpenCalls
+from agent_otel.core.thread.threads import OpenCalls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -121,7 +121,7 @@ import gc
 from agent_otel._internal import collected
 from agent_otel.core.executions import executions
 from agent_otel.core.execution_state import Tokens
-from agent_otel.core.usage import Usage
+from agent_otel.core.cost.usage import Usage
 from agent_otel.telemetry.metrics import costliest
 
 provide()

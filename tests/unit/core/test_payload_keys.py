@@ -11,7 +11,8 @@ import pytest
 
 from agent_otel import settings
 from agent_otel._internal import object_kinds
-from agent_otel.core import payload_keys, tool_definitions
+from agent_otel.core import payload_keys
+from agent_otel.core.thread import tool_definitions
 from agent_otel.measure.breakdown.report import Breakdown, breakdown_chunks, breakdown_object
 from agent_otel.settings import Settings
 from tests.rows import each_row

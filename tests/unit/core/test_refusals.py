@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.core.refusals import blamed, refusal
+from agent_otel.core.thread.refusals import blamed, refusal
 from agent_otel.core.types import RequestPart
 
 

@@ -8,7 +8,7 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 
 from agent_otel import semconv
-from agent_otel.core.model_tokens import of_request, removed
+from agent_otel.core.cost.model_tokens import of_request, removed
 from agent_otel.settings import Settings
 from agent_otel.telemetry.setup import Telemetry
 from agent_otel.telemetry.sinks.otel import OTelSink

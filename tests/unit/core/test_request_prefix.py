@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core.request_parts import depths, joined, prints
-from agent_otel.core.request_prefix import Messages
+from agent_otel.core.thread.request_parts import depths, joined, prints
+from agent_otel.core.thread.request_prefix import Messages
 from agent_otel.core.types import RequestPart
 from tests.rows import each_row
 from tests.unit.core.conversations import Message

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core import fragments
-from agent_otel.core.fragments import RoundCounts
+from agent_otel.core.thread import fragments
+from agent_otel.core.thread.fragments import RoundCounts
 from agent_otel.measure.truncation.paging import further
 from tests.rows import each_row
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel import semconv, settings
-from agent_otel.core import delivery
-from agent_otel.core.request_parts import LARGE_ARGUMENTS, NO_SHARES, Sized
+from agent_otel.core.thread import delivery
+from agent_otel.core.thread.request_parts import LARGE_ARGUMENTS, NO_SHARES, Sized
 from agent_otel.integrations.request_bodies import chat
 from agent_otel.measure.size import size
 from agent_otel.remedies.history.argument_compaction import ABOVE_BYTES
@@ -18,7 +18,7 @@ from agent_otel.remedies.history.request_rewriter import Views
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.core.request_parts import Shares
+    from agent_otel.core.thread.request_parts import Shares
 
 TURNS = 9
 RESULT = 40_000

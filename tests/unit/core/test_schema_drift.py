@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.core import tool_definitions
-from agent_otel.core.tool_definitions import Change, Drift
+from agent_otel.core.thread import tool_definitions
+from agent_otel.core.thread.tool_definitions import Change, Drift
 from agent_otel.measure.key_structure import HEAD, key_structure
 from tests.rows import each_row
 

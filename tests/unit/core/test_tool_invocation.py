@@ -12,7 +12,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from agent_otel import semconv, settings
 from agent_otel.core.execution_state import ExecutionState
 from agent_otel.core.payload_cap import Budget
-from agent_otel.core.tool_definitions import Change
+from agent_otel.core.thread.tool_definitions import Change
 from agent_otel.core.tool_invocation import ToolInvocation, record_metrics, span_attributes, start_attributes
 from agent_otel.core.types import HANDED_BACK, PRODUCED, Remedied, Replacement, ToolCall, ToolResult
 from agent_otel.measure.size import Size

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.core.usage import Usage, answered_by, read
+from agent_otel.core.cost.usage import Usage, answered_by, read
 from agent_otel.integrations.model_sdks import bedrock, openai
 from agent_otel.measure.size import size
 from agent_otel.messages.openai import hosted

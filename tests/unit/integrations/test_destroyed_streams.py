@@ -48,7 +48,7 @@ import gc, json
 import agent_otel
 from agent_otel.core.executions import executions
 from agent_otel.integrations.wrap import MeasuredStream
-from agent_otel.core.model_request import ModelVisit
+from agent_otel.core.thread.model_request import ModelVisit
 from agent_otel.core.types import ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.telemetry.setup import telemetry
@@ -68,7 +68,7 @@ _FAILED = """
 import gc, json
 import agent_otel
 from agent_otel.core.executions import executions
-from agent_otel.core.model_request import ModelVisit
+from agent_otel.core.thread.model_request import ModelVisit
 from agent_otel.core.types import ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks import openai
 from agent_otel.integrations.wrap import MeasuredStream

@@ -16,6 +16,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 import agent_otel
 from agent_otel import semconv
 from agent_otel._internal.daemon_pool import run_now
+from agent_otel.core.cost.usage import Usage
 from agent_otel.core.execution_state import LastRequest, Tokens, Totals
 from agent_otel.core.tool_invocation import ToolInvocation
 from agent_otel.core.types import (
@@ -27,7 +28,6 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.core.usage import Usage
 from agent_otel.integrations.wrap import wrapper_for
 from agent_otel.remedies import backpressure
 from agent_otel.remedies.backpressure import Backpressure, Pauses, Refusal, TokenBudget, refusal

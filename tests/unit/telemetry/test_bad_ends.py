@@ -401,7 +401,8 @@ def test_a_first_use_that_fails_is_tried_again_ever_more_rarely(environment: Cal
 _ABSURD = (
     CALL
     + """
-from agent_otel.core import handler, step_handler, usage
+from agent_otel.core import handler, step_handler
+from agent_otel.core.cost import usage
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
 
 request = ModelRequest([RequestPart("tools", [{"function": {"name": "search"}}]), RequestPart("user", "hi")], model="m")

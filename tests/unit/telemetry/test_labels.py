@@ -185,7 +185,8 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from agent_otel.core import delivery, step_handler
+from agent_otel.core import step_handler
+from agent_otel.core.thread import delivery
 from agent_otel.core.types import ModelRequest, Payload, RequestPart, Step
 from agent_otel.telemetry.setup import telemetry
 

@@ -21,8 +21,8 @@ from agent_otel._internal import fork
 from agent_otel.core.execution_context import Run, loop, loop_here
 from agent_otel.core.execution_state import Stage
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.request_parts import HEADS, OF_CALLS, OF_THE_MODEL, first_text, sketch, texts
 from agent_otel.core.switches import added_messages
+from agent_otel.core.thread.request_parts import HEADS, OF_CALLS, OF_THE_MODEL, first_text, sketch, texts
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import hashes_in, prints
 

@@ -18,7 +18,7 @@ from agent_otel._internal import fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
-from agent_otel.core.request_parts import of_kind, plain_print, portions, timeless
+from agent_otel.core.thread.request_parts import of_kind, plain_print, portions, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean
@@ -28,7 +28,7 @@ from agent_otel.telemetry.foreign_spans import add_event
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from agent_otel.core.request_parts import Sized
+    from agent_otel.core.thread.request_parts import Sized
     from agent_otel.core.types import ModelRequest
     from agent_otel.measure.key_structure import KeyStructure
     from agent_otel.telemetry.setup import Telemetry

@@ -12,15 +12,17 @@ from opentelemetry.trace import INVALID_SPAN
 from agent_otel import semconv
 from agent_otel._internal import errors, failures
 from agent_otel._internal.daemon_pool import run_now
-from agent_otel.core import execution_context, model_tokens, refusals
-from agent_otel.core.answers import is_answer
-from agent_otel.core.delivery import run_elsewhere, take
+from agent_otel.core import execution_context
+from agent_otel.core.cost import model_tokens
+from agent_otel.core.cost.usage import answered_by, finish_reasons
 from agent_otel.core.execution_context import id_or_none, text_or_none
 from agent_otel.core.remedy_hooks import backpressure, cannot_rewrite, dialogues, sending
-from agent_otel.core.request_prefix import Messages, has_doubled_ids, plain_part
-from agent_otel.core.threads import open_calls, opened, parent_of
+from agent_otel.core.thread import refusals
+from agent_otel.core.thread.answers import is_answer
+from agent_otel.core.thread.delivery import run_elsewhere, take
+from agent_otel.core.thread.request_prefix import Messages, has_doubled_ids, plain_part
+from agent_otel.core.thread.threads import open_calls, opened, parent_of
 from agent_otel.core.types import AskedCall, ModelRequest
-from agent_otel.core.usage import answered_by, finish_reasons
 from agent_otel.telemetry import foreign_spans, spans
 from agent_otel.telemetry.setup import telemetry
 
@@ -29,9 +31,9 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-    from agent_otel.core.model_tokens import SentRequest
+    from agent_otel.core.cost.model_tokens import SentRequest
+    from agent_otel.core.cost.usage import Usage
     from agent_otel.core.types import ModelReader, RequestPart
-    from agent_otel.core.usage import Usage
     from agent_otel.telemetry.setup import Telemetry
 
 

@@ -17,9 +17,9 @@ from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.execution_state import Fragment
 from agent_otel.core.executions import executions
-from agent_otel.core.fragments import is_ignored
-from agent_otel.core.request_history import is_summary
-from agent_otel.core.request_parts import OF_THE_MODEL
+from agent_otel.core.thread.fragments import is_ignored
+from agent_otel.core.thread.request_history import is_summary
+from agent_otel.core.thread.request_parts import OF_THE_MODEL
 from agent_otel.core.tool_visit import running
 from agent_otel.telemetry import spans
 from agent_otel.telemetry.foreign_spans import add_event
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from agent_otel.core.execution_state import SeenCall, Totals
-    from agent_otel.core.request_parts import Sized
-    from agent_otel.core.request_prefix import Read
+    from agent_otel.core.thread.request_parts import Sized
+    from agent_otel.core.thread.request_prefix import Read
 
 
 _MOST_EVENTS = 16

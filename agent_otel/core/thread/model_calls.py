@@ -22,12 +22,13 @@ from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
 from agent_otel import semconv
 from agent_otel._internal import errors
-from agent_otel.core import execution_context, fragments, remedy_hooks, request_history, tool_names
+from agent_otel.core import execution_context, remedy_hooks, tool_names
 from agent_otel.core.captured_content import capture
 from agent_otel.core.execution_state import Fragment, Stage
 from agent_otel.core.executions import executions, new_call
-from agent_otel.core.fragments import round_counts
-from agent_otel.core.request_parts import (
+from agent_otel.core.thread import fragments, request_history
+from agent_otel.core.thread.fragments import round_counts
+from agent_otel.core.thread.request_parts import (
     OF_CALLS,
     OF_THE_MODEL,
     beginning,
@@ -37,7 +38,7 @@ from agent_otel.core.request_parts import (
     sketch,
     texts,
 )
-from agent_otel.core.threads import open_calls, opened, parent_of
+from agent_otel.core.thread.threads import open_calls, opened, parent_of
 from agent_otel.core.types import ModelRequest, Replacement, RequestPart
 from agent_otel.measure.arguments_hash import Arguments
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from agent_otel.core.execution_state import ExecutionState, SeenCall
-    from agent_otel.core.request_prefix import Read
+    from agent_otel.core.thread.request_prefix import Read
     from agent_otel.core.types import Remedied, Serialised
     from agent_otel.telemetry.setup import Telemetry
     from agent_otel.telemetry.sinks.base import Exemplar

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from agent_otel._internal.daemon_pool import Job
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.cost.usage import Usage
 
 _MOST_MODELS: Final = 256
 _MOST_WAITING: Final = 256
@@ -225,7 +225,7 @@ def _ask_other(model: str) -> dict[str, Any] | None:
         f"Context windows and prices of models are those of genai-prices {version('genai-prices')}.",
         level=logging.INFO,
     )
-    table = Path(__file__).parent.parent / "_internal" / "price_table.py"
+    table = Path(__file__).parents[2] / "_internal" / "price_table.py"
     # Without site, which would switch instrumentation on in that interpreter.
     command = [sys.executable, "-I", "-S", "-c", _PROGRAM, "\n".join(map(os.path.abspath, sys.path)), str(table), model]
     done = subprocess.run(  # noqa: S603 - this interpreter

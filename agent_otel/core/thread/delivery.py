@@ -13,19 +13,12 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import trace
 
 from agent_otel import semconv, settings
-from agent_otel.core import (
-    answers,
-    execution_context,
-    fragments,
-    model_calls,
-    request_history,
-    request_prefix,
-    tool_definitions,
-)
+from agent_otel.core import execution_context
+from agent_otel.core.cost.model_tokens import SentRequest
 from agent_otel.core.execution_state import Fragment, Stage
 from agent_otel.core.executions import executions
-from agent_otel.core.model_tokens import SentRequest
-from agent_otel.core.request_parts import (
+from agent_otel.core.thread import answers, fragments, model_calls, request_history, request_prefix, tool_definitions
+from agent_otel.core.thread.request_parts import (
     HEADS,
     NO_SHARES,
     OF_CALLS,
@@ -38,8 +31,8 @@ from agent_otel.core.request_parts import (
     plain_print,
     texts,
 )
-from agent_otel.core.request_prefix import Messages
-from agent_otel.core.threads import open_calls, threads
+from agent_otel.core.thread.request_prefix import Messages
+from agent_otel.core.thread.threads import open_calls, threads
 from agent_otel.core.tool_invocation import compare, reason, show_cut
 from agent_otel.core.tool_visit import running
 from agent_otel.core.types import ModelRequest

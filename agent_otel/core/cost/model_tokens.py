@@ -10,12 +10,13 @@ from opentelemetry import trace
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors, fork
-from agent_otel.core import execution_context, refusals
+from agent_otel.core import execution_context
+from agent_otel.core.cost.models import models
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
 from agent_otel.core.executions import executions
-from agent_otel.core.models import models
-from agent_otel.core.request_parts import portions
-from agent_otel.core.threads import open_calls
+from agent_otel.core.thread import refusals
+from agent_otel.core.thread.request_parts import portions
+from agent_otel.core.thread.threads import open_calls
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
@@ -25,12 +26,12 @@ from agent_otel.telemetry.spans import put_on_any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from agent_otel.core.answers import PendingAnswer
+    from agent_otel.core.cost.models import ModelFacts, Rates
+    from agent_otel.core.cost.usage import Usage
     from agent_otel.core.execution_state import Totals
-    from agent_otel.core.models import ModelFacts, Rates
-    from agent_otel.core.request_parts import Shares
-    from agent_otel.core.request_prefix import Read
-    from agent_otel.core.usage import Usage
+    from agent_otel.core.thread.answers import PendingAnswer
+    from agent_otel.core.thread.request_parts import Shares
+    from agent_otel.core.thread.request_prefix import Read
     from agent_otel.telemetry.setup import Telemetry
 
 #: Bytes of a token before any response has shown it.

@@ -16,14 +16,14 @@ from agent_otel import semconv
 from agent_otel.core import execution_context
 from agent_otel.core.execution_context import LONGEST_ID, id_or_none, text_or_none
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import HEADS, MOST_PARTS, OF_THE_MODEL, Sized, depths, joined, prints
+from agent_otel.core.thread.request_parts import HEADS, MOST_PARTS, OF_THE_MODEL, Sized, depths, joined, prints
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall, SeenParts
-    from agent_otel.core.request_parts import Depth
-    from agent_otel.core.tool_definitions import ToolSet
+    from agent_otel.core.thread.request_parts import Depth
+    from agent_otel.core.thread.tool_definitions import ToolSet
     from agent_otel.core.types import ModelRequest, RequestPart
     from agent_otel.telemetry.setup import Telemetry
 

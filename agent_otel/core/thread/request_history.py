@@ -17,10 +17,11 @@ from opentelemetry import trace
 from agent_otel import semconv
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.object_kinds import is_text, text
-from agent_otel.core import execution_context, fragments, threads
+from agent_otel.core import execution_context
 from agent_otel.core.execution_state import NO_PARTS, REUSED, ReadTexts, SeenParts
 from agent_otel.core.executions import executions
-from agent_otel.core.request_parts import (
+from agent_otel.core.thread import fragments, threads
+from agent_otel.core.thread.request_parts import (
     HEADS,
     KINDS,
     MOST_PARTS,
@@ -33,7 +34,7 @@ from agent_otel.core.request_parts import (
     texts,
     timeless_print,
 )
-from agent_otel.core.request_prefix import has_doubled_ids
+from agent_otel.core.thread.request_prefix import has_doubled_ids
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.breakdown.passages import prints as prints_of
 from agent_otel.measure.preview import clean
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from agent_otel.core.execution_state import Conversation, ExecutionState, SeenCall
-    from agent_otel.core.request_parts import Sized
-    from agent_otel.core.request_prefix import Read
+    from agent_otel.core.thread.request_parts import Sized
+    from agent_otel.core.thread.request_prefix import Read
     from agent_otel.core.types import RequestPart
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from agent_otel import semconv
 from agent_otel._internal.failures import class_name, classes_of, fields_of, text_of
 from agent_otel._internal.object_kinds import fields, is_named, listed, text
-from agent_otel.core.request_parts import OF_CALLS
+from agent_otel.core.thread.request_parts import OF_CALLS
 from agent_otel.measure.size import size
 
 if TYPE_CHECKING:

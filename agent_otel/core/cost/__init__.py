@@ -1,0 +1,1 @@
+"""Tokens of model requests, prices, and windows of models."""
