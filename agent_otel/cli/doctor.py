@@ -29,9 +29,11 @@ from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
 from agent_otel.settings.kinds import variable_of
 
-#: Without the current folder, which is on the path of ``python -c`` and not on a program's path.
+#: The first line says whether -S was given. Without the current folder, which is on the path of ``python -c`` and not on
+#: a program's path.
 _PROBE = """
 import sys
+print(sys.flags.no_site)
 started = "agent_otel" in sys.modules
 sys.path[:] = [folder for folder in sys.path if folder]
 from agent_otel.doctor import probe
@@ -134,7 +136,7 @@ def _examine(python: list[str]) -> dict[str, Any]:
     if ended.returncode:
         last = next(iter(reversed(ended.stderr.strip().splitlines())), "no message")
         if "No module named 'agent_otel" in last:
-            if _run([*python, "-c", "import sys; sys.exit(sys.flags.no_site)"], dict(os.environ)).returncode == 1:
+            if ended.stdout.startswith("1"):
                 raise Failure(
                     f"{shlex.join(python)} has no site-packages, because of -S: agent_otel cannot be imported there"
                 )
