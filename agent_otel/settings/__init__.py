@@ -48,6 +48,8 @@ if TYPE_CHECKING:
 _SWITCH = "AGENT_OTEL"
 _CLAIMS = ("AGENT_OTEL_CLAIM_CHECK",)
 _SUMMARIES = ("AGENT_OTEL_SUMMARIZE_ABOVE_TOKENS",)
+_TRIMMING = ("AGENT_OTEL_TRIM_RESULTS",)
+_CAPTURING = ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",)
 
 
 @dataclass(frozen=True, init=False, eq=False)
@@ -75,14 +77,10 @@ class Settings:
     flush_on_sigterm: bool = SWITCH(False)
     status_file: str = TEXT("")
     labels: tuple[tuple[str, str | None], ...] = LABELS(())
-    capture_content: bool = CAPTURE(False, variable="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+    capture_content: bool = CAPTURE(False, variable=_CAPTURING[0])
     capture_bytes: int = LIMIT(8192)
-    capture_tools: frozenset[str] | None = SOME_NAMES(
-        None, needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",), narrows="capture_content"
-    )
-    redact: str | None = FUNCTION(
-        None, needs=("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT",), narrows="capture_content"
-    )
+    capture_tools: frozenset[str] | None = SOME_NAMES(None, needs=_CAPTURING, narrows="capture_content")
+    redact: str | None = FUNCTION(None, needs=_CAPTURING, narrows="capture_content")
     payload_warn_ratio: float = RATIO(0.5)
     show_keys: frozenset[str] | bool = SHOWN_KEYS(False)
     payload_near_ratio: float = RATIO(0.8)
@@ -125,11 +123,11 @@ class Settings:
     trim_results: bool = SWITCH(False)
     compact_arguments: bool = SWITCH(False)
     deduplicate_history: bool = SWITCH(False)
-    keep_turns: int = COUNT(2, needs=("AGENT_OTEL_TRIM_RESULTS",))
-    trim_step_turns: int = COUNT(5, needs=("AGENT_OTEL_TRIM_RESULTS",))
-    trim_characters: int = COUNT(150, needs=("AGENT_OTEL_TRIM_RESULTS",))
-    trim_reference_characters: int = COUNT(600, needs=("AGENT_OTEL_TRIM_RESULTS",))
-    trim_references: str = PATTERN("", needs=("AGENT_OTEL_TRIM_RESULTS",))
+    keep_turns: int = COUNT(2, needs=_TRIMMING)
+    trim_step_turns: int = COUNT(5, needs=_TRIMMING)
+    trim_characters: int = COUNT(150, needs=_TRIMMING)
+    trim_reference_characters: int = COUNT(600, needs=_TRIMMING)
+    trim_references: str = PATTERN("", needs=_TRIMMING)
 
     summarize_above_tokens: int | None = COUNT(None)
     summarize_target_tokens: int | None = COUNT(None, needs=_SUMMARIES)
