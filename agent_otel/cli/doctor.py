@@ -29,8 +29,8 @@ from agent_otel.doctor.findings import ERROR, OK, WARNING, Finding
 from agent_otel.settings import Settings
 from agent_otel.settings.kinds import variable_of
 
-#: The first line says whether -S was given. Without the current folder, which is on the path of ``python -c`` and not on
-#: a program's path.
+#: The first line says whether -S was given. Without the current folder, which is on the path of ``python -c`` and not
+#: on a program's path.
 _PROBE = """
 import sys
 print(sys.flags.no_site)
