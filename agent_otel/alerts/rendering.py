@@ -19,10 +19,7 @@ if TYPE_CHECKING:
     from agent_otel.alerts.rules import Alert
 
 #: Formats: plain rule files, ``PrometheusRule``, and files for ``mimirtool rules load``.
-PROMETHEUS: Final = "prometheus"
-OPERATOR: Final = "operator"
-MIMIR: Final = "mimir"
-FORMATS: Final = (PROMETHEUS, OPERATOR, MIMIR)
+FORMATS: Final = ("prometheus", "operator", "mimir")
 # A page in the last turns before the cap is of use only if it comes in time.
 _INTERVALS: Final = {"agent-otel-payload": {"interval": "15s"}}
 
@@ -71,7 +68,7 @@ class _Noticing:
 def render(
     thresholds: Thresholds | None = None,
     options: Options | None = None,
-    form: str = PROMETHEUS,
+    form: str = "prometheus",
     runbooks: Mapping[str, str] | None = None,
 ) -> str:
     """Return the rules as a YAML document in one of `FORMATS`; ValueError for another.
@@ -80,11 +77,11 @@ def render(
     """
     thresholds, options = thresholds or Thresholds(), options or Options()
     rules = {"groups": _groups(thresholds, options, runbooks or {})}
-    if form == PROMETHEUS:
+    if form == "prometheus":
         return _HEAD + _yaml(rules)
-    if form == MIMIR:
+    if form == "mimir":
         return _HEAD + _yaml({"namespace": COMPONENT, **rules})
-    if form == OPERATOR:
+    if form == "operator":
         metadata = {"name": options.name, "namespace": options.namespace, "labels": dict(options.metadata_labels)}
         kind = {"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule"}
         own = {name: value for name, value in metadata.items() if value}
