@@ -266,13 +266,13 @@ class LastRequest(NamedTuple):
     model: str | None
 
 
+@dataclass
 class ContextUse:
     """Tokens of a model request, the window of its model, and the tokens of its conversation's latest requests."""
 
-    def __init__(self, tokens: int, window: int | None, sizes: Sequence[int] = ()) -> None:
-        self.tokens = tokens
-        self.window = window
-        self._sizes = sizes
+    tokens: int
+    window: int | None
+    sizes: Sequence[int] = ()
 
     @functools.cached_property
     def attributes(self) -> dict[str, int]:
@@ -280,7 +280,7 @@ class ContextUse:
         found = {semconv.CONTEXT_TOKENS: self.tokens}
         if self.window is not None:
             found[semconv.CONTEXT_WINDOW] = self.window
-            turns = turns_to_cap(self._sizes, self.window)
+            turns = turns_to_cap(self.sizes, self.window)
             if turns is not None:
                 found[semconv.CONTEXT_TURNS_TO_LIMIT] = turns
         return found

@@ -281,7 +281,7 @@ def _beside(
     """Open a child of the runtime's own span, which has ended or will; None for a payload that is not notable."""
     if out.tracer is None or not (refused or (weighed is not None and weighed.notable)):
         return None
-    attributes = {**step_attributes(step), **out.label_attributes}
+    attributes = step_attributes(step, out)
     return spans.started(out.tracer, semconv.PAYLOAD_CHILD, step.activity or "", attributes, None, parent)
 
 
@@ -385,8 +385,8 @@ def kind_of(step: Step, direction: str, more: str = "") -> PayloadKind:
     return direction, step.activity, more
 
 
-def step_attributes(step: Step) -> dict[str, Any]:
-    """Return the span attributes of the step."""
+def step_attributes(step: Step, out: Telemetry) -> dict[str, Any]:
+    """Return the span attributes of the step, with the labels of its run."""
     found: dict[str, Any] = {semconv.RUNTIME: clean(step.runtime)}
     if step.activity:
         found[semconv.ACTIVITY] = clean(step.activity)
@@ -394,7 +394,7 @@ def step_attributes(step: Step) -> dict[str, Any]:
         found[semconv.EXECUTION_ID] = clean(step.execution)
     if step.attempt > 1:
         found[semconv.ACTIVITY_ATTEMPT] = step.attempt
-    return found
+    return found | out.label_attributes
 
 
 def _attributes(found: Breakdown, calls: Mapping[str, SeenCall]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ class StepVisit:
             self._label()
         out, current = self._out, spans.current_span()
         if self.span is None and out.tracer is not None and current is not None:
-            attributes = {**payloads.step_attributes(self.step), **out.label_attributes}
+            attributes = payloads.step_attributes(self.step, out)
             conversation = execution_context.conversation()
             if conversation:
                 attributes[semconv.CONVERSATION_ID] = clean(conversation)
@@ -231,7 +231,7 @@ def _record(step: Step, carried: Payload, started_ns: int | None = None, refused
         parent, links = (
             (None, ()) if trace.get_current_span().get_span_context().is_valid else durable_runs.around(out, step)
         )
-        attributes = {**payloads.step_attributes(step), **out.label_attributes}
+        attributes = payloads.step_attributes(step, out)
         operation = semconv.PAYLOAD_CHILD if started_ns is None else semconv.EXECUTE_ACTIVITY
         span = spans.started(out.tracer, operation, name, attributes, started_ns, parent, links)
         durable_runs.opened(step, span.span)
@@ -286,10 +286,11 @@ def execution_began(execution_id: str, workflow: str, traceparent: str | None = 
 def execution_ended(execution_id: str) -> None:
     """Record the totals of an execution that a runtime reports as ended, whatever its outcome."""
     plain_id = execution_context.id_or_none(execution_id)
-    if plain_id is not None:
-        durable_runs.ended(plain_id)
-    execution = executions.known(plain_id) if plain_id is not None else None
-    if switches.enabled and plain_id is not None and execution is not None:
+    if plain_id is None:
+        return
+    durable_runs.ended(plain_id)
+    execution = executions.known(plain_id)
+    if switches.enabled and execution is not None:
         run_visit.end(execution.out or telemetry(None, execution.workflow), plain_id)
 
 
@@ -324,10 +325,8 @@ def object_carried(step: Step, direction: str, value: Any) -> None:
     text = execution_context.text_or_none(direction)
     direction = text if text in _DIRECTIONS else semconv.OTHER
     # type() and not isinstance(), which would read __class__ from the value; the value may be a lazy proxy.
-    if issubclass(type(value), str | bytes | bytearray | memoryview):
-        reading = Payload(direction, size(value).bytes, data=value)
-    else:
-        reading = Payload(direction, size(value).bytes, value=value)
+    is_serialised = issubclass(type(value), str | bytes | bytearray | memoryview)
+    reading = Payload(direction, size(value).bytes, *((value,) if is_serialised else (None, value)))
     _record(payloads.named(step), reading)
 
 
