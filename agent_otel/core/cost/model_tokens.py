@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry import trace
 
 from agent_otel import semconv, settings
-from agent_otel._internal import errors, fork
+from agent_otel._internal import errors
 from agent_otel.core import execution_context
 from agent_otel.core.cost.models import models
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
@@ -38,16 +37,6 @@ if TYPE_CHECKING:
 USUAL_BYTES: Final = 4.0
 #: The fewest bytes of a token, in requests with addresses of images; a provider that reports more tokens is wrong.
 LEAST_BYTES: Final = 0.01
-
-_lock = threading.Lock()
-
-
-def _renew() -> None:
-    global _lock  # noqa: PLW0603 - a forked child needs one that no thread of its parent holds
-    _lock = threading.Lock()
-
-
-fork.after_fork(_renew)
 
 
 class SentRequest:
@@ -101,7 +90,7 @@ class SentRequest:
 def responded(out: Telemetry, sent: SentRequest, usage: Usage) -> None:  # noqa: C901 - steps in a row
     """Add the tokens of a response to the conversation, the execution and the run."""
     state, used, sent.read = sent.execution, usage.input, None
-    with _lock:
+    with recording.held:
         totals = state if sent.run is None else sent.run
         if totals is not None:
             totals.tokens = totals.tokens or Tokens()
@@ -203,7 +192,7 @@ def totals_of(execution_id: str | None) -> Totals | None:
 def spent_apart(totals: Totals | None, tokens: int) -> None:
     """Add the tokens of a request that a remedy has sent itself; they count in the execution's limit only."""
     if totals is not None:
-        with _lock:
+        with recording.held:
             totals.estimated_tokens += tokens
 
 

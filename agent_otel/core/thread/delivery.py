@@ -172,8 +172,7 @@ def add_shares(
 def _read(out: Telemetry, request: ModelRequest) -> request_prefix.Read:
     """Read a request, from its first new message on where it continues the one before it."""
     messages = request.parts if type(request.parts) is Messages and not request.continued else None
-    if messages is None or len(messages.items) < _LONG:
-        messages = None
+    messages = None if messages is None or len(messages.items) < _LONG else messages
     it = None if messages is None else request_prefix.find(out, request, messages)
     if it is not None and it.execution_id is not None:
         it.execution = executions.touched(it.execution_id)

@@ -52,11 +52,6 @@ class Sized(NamedTuple):
     print: int
 
 
-def of_kind(sized: Sequence[Sized], kind: str) -> list[Sized]:
-    """Return the parts of a kind."""
-    return [one for one in sized if one.part.part == kind]
-
-
 def texts(value: object) -> Iterator[str]:
     """Yield the texts of a part."""
     cls = type(value)

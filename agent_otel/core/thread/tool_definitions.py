@@ -18,7 +18,7 @@ from agent_otel._internal import fork
 from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, text
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
-from agent_otel.core.thread.request_parts import of_kind, plain_print, portions, timeless
+from agent_otel.core.thread.request_parts import plain_print, portions, timeless
 from agent_otel.measure.breakdown.paths import fold
 from agent_otel.measure.key_structure import MOST_KEYS, key_structure
 from agent_otel.measure.preview import clean
@@ -114,11 +114,11 @@ def _change(before: dict[str, str], schema: dict[str, str]) -> dict[str, tuple[s
 def take(out: Telemetry, request: ModelRequest, sized: Sequence[Sized]) -> ToolSet | None:
     """Return the tools that a request offers, None without any; show new definitions, and count changes."""
     # The first part has all tools; only requests of old APIs have a further one.
-    offered = next(iter(of_kind(sized, semconv.TOOLS)), None)
+    offered = next((one for one in sized if one.part.part == semconv.TOOLS), None)
     if offered is None:
         return None
-    system = next((timeless(one.part.value)[:_HEAD] for one in of_kind(sized, semconv.SYSTEM)), "")
-    owner = execution_context.agent_of(request.agent), system
+    systems = (timeless(one.part.value)[:_HEAD] for one in sized if one.part.part == semconv.SYSTEM)
+    owner = execution_context.agent_of(request.agent), next(systems, "")
     for name, this, change in definitions.compare(owner, offered.part.value, offered.print):
         tool = clean(name)
         out.metrics.defined(tool, this)
