@@ -16,13 +16,12 @@ from agent_otel import settings
 from agent_otel._internal import env, errors
 from agent_otel.core import handler, switches
 from agent_otel.integrations import preload, versions, wrap
-from agent_otel.integrations.hooks import Family, Injecting
+from agent_otel.integrations.hooks import Family, Injecting, on_return
 from agent_otel.integrations.wrap import stand_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
-    from agent_otel.integrations.hooks import Wrapper
     from agent_otel.integrations.registry.entries import Integration, Site
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
@@ -128,8 +127,10 @@ def _wrap_found(
     if other is not None:
         original = other.__wrapped__
     plain = original.__func__ if isinstance(original, staticmethod | classmethod) else original
-    wrapper = _family(reader) if isinstance(reader, Family) else wrap.wrapper_for(reader, plain)
-    wrapped = stand_in(original, wrapper, parent, attribute)
+    if isinstance(reader, Family):
+        family: Family = reader
+        reader = on_return(lambda invocation, _: adopt(family, invocation.instance))
+    wrapped = stand_in(original, wrap.wrapper_for(reader, plain), parent, attribute)
     setattr(wrapped.__func__ if type(wrapped) is MethodType else wrapped, _MARK, True)
     if other is not None:
         parent, attribute = other, _INSIDE
@@ -153,15 +154,6 @@ def _instrumentors(function: Any) -> Any:
             innermost = function
         function = function.__wrapped__
     return innermost
-
-
-def _family(hook: Family) -> Wrapper:
-    def wrapper(wrapped: Callable[..., Any], instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        result = wrapped(*args, **kwargs)
-        adopt(hook, instance)
-        return result
-
-    return wrapper
 
 
 @errors.guarded("hook.family")

@@ -55,6 +55,11 @@ def cause_behind(
     return cause
 
 
+def message_of(*classes: str) -> Callable[[BaseException], object]:
+    """Return a function that returns the message for the model in an exception of such a class; None for others."""
+    return lambda error: getattr(error, "message", None) if is_named(error, *classes) else None
+
+
 def call_at(position: int, name: str, *attributes: str) -> Callable[[Invocation], ToolCall]:
     """Return a function that reads a call from these attributes of an argument: name, arguments, and id if any."""
     values = attrgetter(*attributes)

@@ -16,7 +16,7 @@ from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed,
 from agent_otel.core import handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, after
-from agent_otel.integrations.readers import nothing
+from agent_otel.integrations.readers import call_at, nothing
 from agent_otel.integrations.registry.entries import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
@@ -48,9 +48,7 @@ _REFUSED = ("Input validation failed", "Failed to parse")
 _PAUSES = ("RequireUserConfirmEvent", "RequireExternalExecutionEvent")
 
 
-def _call(invocation: Invocation) -> ToolCall:
-    block = invocation.arg(0, "tool_call")
-    return ToolCall(block.name, block.input, block.id)
+_call = call_at(0, "tool_call", "name", "input", "id")
 
 
 def _execute_call(invocation: Invocation) -> ToolCall:

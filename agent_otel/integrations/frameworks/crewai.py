@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from agent_otel._internal.object_kinds import fields, identity, is_dict, is_empty, is_named, is_text, listed, text
@@ -49,16 +50,6 @@ ENTRY = Integration(
         Candidate("crewai.agent.core", agent_run="Agent.kickoff Agent.akickoff"),
     ),
 )
-
-
-def _native_call(invocation: Invocation) -> ToolCall | None:
-    executor = invocation.instance
-    return _asked(invocation, executor.agent, executor.crew, executor.task)
-
-
-def _step_call(invocation: Invocation) -> ToolCall | None:
-    named = invocation.kwargs
-    return _asked(invocation, named.get("agent"), named.get("crew"), named.get("task"))
 
 
 def _asked(invocation: Invocation, agent: Any, crew: Any, task: Any) -> ToolCall | None:
@@ -147,20 +138,19 @@ def _inject_input(invocation: Invocation, values: dict[str, Any]) -> None:
     invocation.put(0, "input", {**arguments, **values})
 
 
-def _parameters(invocation: Invocation) -> Any:
-    return tuple(fields(getattr(getattr(invocation.instance, "args_schema", None), "model_fields", None)))
-
-
+_whose = attrgetter("agent", "crew", "task")
 run = ToolReader(
     lambda invocation: ToolCall(invocation.instance.name, dict(invocation.kwargs) or list(invocation.args)),
     _result,
     is_refusal=refused_within("crewai", "ValidationError"),
     replace=_replace,
-    parameters=_parameters,
+    parameters=lambda call: tuple(fields(getattr(getattr(call.instance, "args_schema", None), "model_fields", None))),
     inject=_inject,
 )
-native = ToolReader(_native_call, _native_result, run, station=HANDED_BACK, replace=_replace_answer)
-step = native._replace(call=_step_call)
+native = ToolReader(
+    lambda call: _asked(call, *_whose(call.instance)), _native_result, run, station=HANDED_BACK, replace=_replace_answer
+)
+step = native._replace(call=lambda call: _asked(call, *map(call.kwargs.get, ("agent", "crew", "task"))))
 invoke = run._replace(
     call=lambda invocation: ToolCall(invocation.instance.name, invocation.arg(0, "input")), inject=_inject_input
 )

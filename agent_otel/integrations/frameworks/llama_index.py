@@ -17,7 +17,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, on_return
-from agent_otel.integrations.readers import inject_into, raises, raises_within
+from agent_otel.integrations.readers import call_at, inject_into, raises, raises_within
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
@@ -98,11 +98,6 @@ def _tool_call(invocation: Invocation) -> ToolCall:
     return ToolCall(metadata.name, {**dict(zip(_properties(metadata), invocation.args, strict=False)), **named})
 
 
-def _selected_call(invocation: Invocation) -> ToolCall:
-    asked = invocation.arg(0, "tool_call")
-    return ToolCall(asked.tool_name, asked.tool_kwargs, asked.tool_id)
-
-
 def _properties(metadata: Any) -> tuple[str, ...]:
     return tuple(fields(getattr(metadata.fn_schema, "model_fields", None)))
 
@@ -166,7 +161,7 @@ outer = ToolReader(_outer_call, _handed_back, inner, station=HANDED_BACK, is_con
 tool = ToolReader(
     _tool_call, produced, opened_by="llama-index", is_control_flow=_is_control_flow, is_refusal=_is_refusal
 )
-selected = tool._replace(call=_selected_call)
+selected = tool._replace(call=call_at(0, "tool_call", "tool_name", "tool_kwargs", "tool_id"))
 
 
 def _run(invocation: Invocation) -> AgentRun:

@@ -584,16 +584,12 @@ def _sampled(invocation: Invocation) -> ToolCall:
     return ToolCall(invocation.instance.name, arguments, (_turn.get() or {}).get(id(arguments)))
 
 
-def _refuse(_: Any, replacement: Replacement, __: Invocation) -> Any:
-    """Return the answer to a denied call, in place of the task."""
-    return sys.modules["fastmcp.tools.base"].ToolResult(content=_content(replacement), is_error=True)
-
-
 injected = ToolReader(_injected, tool_result, replace=replace_tool_result)
 task = ToolReader(
     lambda invocation: call_of(fields(invocation.arg(0, "tool")).get("name"), invocation.arg(1, "arguments")),
     nothing,  # the tool has not run yet
-    replace=_refuse,
+    # The answer to a denied call, in place of the task.
+    replace=lambda _, denial, __: sys.modules["fastmcp.tools.base"].ToolResult(content=_content(denial), is_error=True),
 )
-sampling = Hook(_asked, lambda *_: None, _turn)
+sampling = Hook(_asked, within=_turn)
 sampled = ToolReader(_sampled, ToolResult, replace=replace_by_text, inject=inject_into(0, "arguments"))

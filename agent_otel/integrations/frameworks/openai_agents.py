@@ -181,9 +181,14 @@ def _tool(invocation: Invocation) -> Any:
     return named["function_tool"] if "function_tool" in named else named["func_tool"]
 
 
+def _declares(invocation: Invocation) -> bool:
+    """Return true for a tool that declares its output, which must be that."""
+    return getattr(_tool(invocation), "output_json_schema", None) is not None
+
+
 def _replace(output: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Put a replacement into what the SDK gets of a handler; what a tool declares as its output must be that."""
-    if getattr(_tool(invocation), "output_json_schema", None) is not None:
+    """Put a replacement into what the SDK gets of a handler."""
+    if _declares(invocation):
         return LEFT_ALONE
     if is_named(output, "_FunctionToolInvocationResult"):
         return dataclasses.replace(output, output=replacement.text)
@@ -324,13 +329,9 @@ failing = Hook(lambda invocation: handler.handler_raised(invocation.arg(0, "erro
 # Realtime sessions of OpenAI's Agents SDK, which invoke tools under a name of their own and send plain outputs.
 
 
-def _live_replace(_: Any, replacement: Replacement, invocation: Invocation) -> Any:
-    """Return a replacement for an output; what a tool declares as its output must be that."""
-    declared = getattr(invocation.kwargs["function_tool"], "output_json_schema", None)
-    return replacement.text if declared is None else LEFT_ALONE
-
-
-live_invoke = invoke._replace(replace=_live_replace)
+live_invoke = invoke._replace(
+    replace=lambda _, replacement, invocation: LEFT_ALONE if _declares(invocation) else replacement.text
+)
 
 # Make a span of each trace of the SDK's own.
 _ALSO_TRACED_BY = (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.failures import cause_of
 from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
-from agent_otel.integrations.readers import inject_into, raises
+from agent_otel.integrations.readers import inject_into, message_of, raises
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -174,10 +174,6 @@ def _activity_call(invocation: Invocation) -> ToolCall | None:
     )
 
 
-def _activity_told(error: BaseException) -> Any:
-    return error.message if is_named(error, *_OWN) else None  # type: ignore[attr-defined]
-
-
 def _activity_replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
     """Return a replacement; of an exception the framework sends the message to the workflow."""
     if not is_named(value, *_OWN):
@@ -190,7 +186,7 @@ activity = ToolReader(
     _activity_call,
     _result,
     is_control_flow=_is_control_flow,
-    failure_text=_activity_told,
+    failure_text=message_of(*_OWN),
     replace=_activity_replace,
     parameters=lambda invocation: properties(invocation.arg(3, "tool").tool_def.parameters_json_schema),
     inject=inject_into(1, "tool_args"),

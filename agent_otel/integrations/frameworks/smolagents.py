@@ -17,7 +17,7 @@ from agent_otel._internal.object_kinds import fields, is_dict, is_named, is_text
 from agent_otel.core import switches
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import revising
-from agent_otel.integrations.readers import run_named
+from agent_otel.integrations.readers import message_of, run_named
 from agent_otel.integrations.registry.entries import Candidate, Integration
 
 if TYPE_CHECKING:
@@ -59,18 +59,9 @@ def _agent_call(invocation: Invocation) -> ToolCall | None:
     return ToolCall(name, arguments, agent=agent.name)
 
 
-def _managed_call(invocation: Invocation) -> ToolCall:
-    return ToolCall(invocation.instance.name, {"task": invocation.arg(0, "task")}, is_agent=True)
-
-
 def _result(value: Any) -> ToolResult:
     """Read a result. The framework may return a text in its own class."""
     return ToolResult(text(value) if is_text(value) else value)
-
-
-def _told(error: BaseException) -> Any:
-    """Return the text that an agent writes into its memory for a framework error."""
-    return error.message if is_named(error, "AgentError") else None  # type: ignore[attr-defined]
 
 
 def _replace(value: Any, replacement: Replacement, invocation: Invocation) -> Any:
@@ -116,9 +107,17 @@ tool = ToolReader(
     inject=_inject,
 )
 execute = ToolReader(
-    _agent_call, _result, tool, station=HANDED_BACK, is_refusal=_is_refusal, failure_text=_told, replace=_replace_told
+    _agent_call,
+    _result,
+    tool,
+    station=HANDED_BACK,
+    is_refusal=_is_refusal,
+    failure_text=message_of("AgentError"),
+    replace=_replace_told,
 )
-managed = ToolReader(_managed_call, _result)
+managed = ToolReader(
+    lambda invocation: ToolCall(invocation.instance.name, {"task": invocation.arg(0, "task")}, is_agent=True), _result
+)
 
 
 @revising

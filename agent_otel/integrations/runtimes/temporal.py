@@ -205,7 +205,7 @@ def workflow_worker(invocation: Invocation) -> None:
 activity = StepReader(_step, _input, _outcome, opened_by_handler=True)
 handler = Hook(lambda _: step_handler.step_started())
 # Workflow code runs again whenever it is replayed, and the tools in it, too.
-workflow_code = Hook(lambda _: True, within=Flag(observer.muted))
+workflow_code = Hook(within=Flag(observer.muted))
 
 RUNTIME = "temporal"
 _BOUNDARIES = ("activity_input", "activity_output", "workflow_input", "workflow_output")
