@@ -23,7 +23,7 @@ from agent_otel.integrations.registry.entries import Candidate, Integration, Sit
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 
 ENTRY = Integration(
@@ -188,8 +188,8 @@ def _put(invocation: Invocation, value: Any, error: BaseException | None) -> Non
     stored = channels = invocation.arg(1, "checkpoint")["channel_values"]
     if not saving.whole:
         stored = {name: of for name, of in channels.items() if name in new_versions or (saving.inline and is_text(of))}
-    saving.is_beside = is_beside(config)
-    _report(saving, STATE, config, None, stored, kind_of(config, channels, metadata, new_versions), error)
+    place, saving.is_beside = place_of(config)
+    _report(saving, STATE, config, None, stored, kind_of(place, channels, metadata, new_versions), error)
 
 
 def _put_writes(invocation: Invocation, value: Any, error: BaseException | None) -> None:
@@ -201,8 +201,8 @@ def _put_writes(invocation: Invocation, value: Any, error: BaseException | None)
     node = node_of(invocation.arg(2, "task_id"), path)
     if len(saving.sizes) == len(writes) and (variant := _variant(saving)) in _ONE_DOCUMENT_EACH:
         saving.items = [(size, variant) for size in saving.sizes]
-    saving.is_beside = is_beside(config, path)
-    kind, stored = namespace(config, path), _by_channel(writes)
+    kind, saving.is_beside = place_of(config, path)
+    stored = _by_channel(writes)
     if saving.items:
         items = [{channel: each} for (channel, each), _ in zip(writes, saving.items, strict=False)]
         for item in items[:-1]:
@@ -377,42 +377,31 @@ _SENDS = "__pregel_tasks"
 _task: ContextVar[tuple[str, str] | None] = ContextVar("agent_otel_langgraph_task", default=None)
 
 
-def namespace(config: Mapping[str, Any], task_path: str = "") -> str:
-    """Return the path to a subgraph without the ids of its runs. Add the numbers of parallel tasks."""
-    path = text(config["configurable"].get("checkpoint_ns")) or ""
-    path = "|".join(part.partition(":")[0] for part in path.split("|"))
-    return " ".join((path, *map(str, _numbers(config, task_path))))
+def place_of(config: Mapping[str, Any], task_path: str = "") -> tuple[str, bool]:
+    """Return the path to a subgraph without the ids of its runs, and the numbers of the tasks that a node has sent.
 
-
-def is_beside(config: Mapping[str, Any], task_path: str = "") -> bool:
-    """Return true for a parallel task after the first four. So many payloads would push out the graph's payloads."""
-    return any(number >= _MOST_BESIDE for number in _numbers(config, task_path))
-
-
-def _numbers(config: Mapping[str, Any], task_path: str) -> Iterator[int]:
-    """Yield the numbers of the tasks that a node has sent: the subgraph's run, and the task that writes.
-
-    Such tasks run in one step. Do not compare their payloads with each other as turns. If the path has no ids, the
-    graph has separate memory. Its next turn is its next run, whichever task starts it.
+    These are the subgraph's run and the task that writes. Such tasks run in one step. Do not compare their payloads
+    with each other as turns. If the path has no ids, the graph has separate memory. Its next turn is its next run,
+    whichever task starts it. The second value is true for a parallel task after the first four. So many payloads would
+    push out the graph's payloads.
     """
     path = text(config["configurable"].get("checkpoint_ns")) or ""
-    task = fields(config.get("metadata")).get("langgraph_path")
-    if type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in path:
-        yield task[1]
-    sent = _SENT.fullmatch(task_path)
-    if sent is not None:
-        yield int(sent[1])
+    task: Any = fields(config.get("metadata")).get("langgraph_path")
+    is_sent = type(task) is tuple and len(task) > 1 and type(task[1]) is int and ":" in path
+    numbers = [task[1]] if is_sent else []
+    if (sent := _SENT.fullmatch(task_path)) is not None:
+        numbers.append(int(sent[1]))
+    names = "|".join(part.partition(":")[0] for part in path.split("|"))
+    return " ".join((names, *map(str, numbers))), any(number >= _MOST_BESIDE for number in numbers)
 
 
-def kind_of(
-    config: Mapping[str, Any], channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]
-) -> str:
+def kind_of(place: str, channels: Mapping[str, Any], metadata: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     """Return the nodes that ran and the next nodes. They distinguish the checkpoints of an agent's turns."""
     ran = metadata.get("writes") or [name for name in new if name not in channels]  # a trigger is empty after use
     coming = {name for name in new if name in channels and name.startswith(_TRIGGERS)}
     if _SENDS in channels:
         coming.update(node for send in listed(channels[_SENDS]) if (node := text(send.node)) is not None)
-    return f"{namespace(config)} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
+    return f"{place} {','.join(sorted(ran))} > {','.join(sorted(coming))}"
 
 
 def node_of(task_id: str, task_path: str) -> str | None:
