@@ -373,7 +373,7 @@ def _in_postgres(url: str, thread: str | None, stack: contextlib.ExitStack) -> S
     """Return the last checkpoint of a thread of ``langgraph-checkpoint-postgres``, and what each checkpoint wrote."""
     shown = without_secrets(url)
     try:
-        import psycopg  # noqa: PLC0415 - needs an extra
+        import psycopg  # type: ignore[import-not-found,unused-ignore] # noqa: PLC0415 - needs an extra
     except ImportError as error:
         raise SourceError(f"PostgreSQL needs psycopg: {installed_with('postgres')}") from error
     try:
