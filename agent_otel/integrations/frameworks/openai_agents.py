@@ -37,7 +37,7 @@ from agent_otel.core.types import (
     ToolResult,
 )
 from agent_otel.integrations import payloads
-from agent_otel.integrations.hooks import Hook, Passing, after, revising
+from agent_otel.integrations.hooks import Hook, Passing, revising
 from agent_otel.integrations.readers import cause_behind
 from agent_otel.integrations.registry.entries import Candidate, Integration, Site
 from agent_otel.semconv import STATE, TOOL_ERROR
@@ -412,16 +412,34 @@ def saving(invocation: Invocation) -> None:
 
 
 # OpenAI's Agents SDK: sessions in SQLite, whose rows are made inside of functions. The connection of a session shows
-# the rows that the database returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``, which call
-# aiosqlite.
+# the rows that the database gets and returns. ``AsyncSQLiteSession`` has the same functions as ``SQLiteSession``, which
+# call aiosqlite.
 
 
-@after
-def inserted(invocation: Invocation, _: Any, error: BaseException | None) -> None:
-    """Report the rows of an append, whose texts the session makes in the same way."""
-    items = invocation.arg(1, "items")
+class _Writing(wrapt.ObjectProxy):  # type: ignore[type-arg]
+    """The connection of one append; it adds up the texts of the rows."""
+
+    _self_bytes = 0
+
+    def executemany(self, *args: Any) -> Any:
+        """Execute, or return what is awaited for it."""
+        with errors.reported("session.rows"):
+            self._self_bytes += sum(handler.text_bytes(row[-1]) for row in listed(args[1]))
+        return self.__wrapped__.executemany(*args)
+
+
+def _inserting(invocation: Invocation) -> _Writing:
+    connection = _Writing(invocation.arg(0, "conn"))
+    invocation.put(0, "conn", connection)
+    return connection
+
+
+def _inserted(invocation: Invocation, _: Any, error: BaseException | None) -> None:
     if not payloads.is_lost(error):
-        _report_added(invocation.instance, items, sum(len(json.dumps(item)) for item in items), error)
+        _report_added(invocation.instance, invocation.arg(1, "items"), invocation.state._self_bytes, error)
+
+
+inserted = Hook(_inserting, _inserted)
 
 
 class _Reading(wrapt.ObjectProxy):  # type: ignore[type-arg]
