@@ -21,7 +21,7 @@ for module in pkgutil.walk_packages(agent_otel.__path__, "agent_otel."):
     # They need opentelemetry-instrumentation, PyInstaller and pytest, which load them.
     if module.name.endswith(("_bootstrap.otel_instrumentor", "_pyinstaller.hook-agent_otel", "testing.plugin")):
         continue
-    if has_cli or not module.name.startswith(("agent_otel.cli.", "agent_otel.alerts", "agent_otel.explain.msgpack_")):
+    if has_cli or not module.name.startswith(("agent_otel.cli.", "agent_otel.alerts", "agent_otel.doctor.observed")):
         importlib.import_module(module.name)
 print(has_cli)
 """
