@@ -238,19 +238,28 @@ _MOST_COPIES = 8
 
 @dataclass(slots=True)
 class Stored:
-    """Bytes that a thread has written into a store: all, those that were new, and its largest and last state."""
+    """Bytes that a thread has written into a store: all, those that were new, and its largest and last state.
+
+    ``growth`` is that of the histories that runs read, where each write adds to the thread. ``texts`` are of the last
+    state, and ``equal`` the largest path that was equal to the state before, and its bytes. Only states shortly before
+    the limit of the warning have them.
+    """
 
     written: int = 0
     new: int = 0
     largest: int = 0
     last: int = 0
+    growth: int = 0
+    texts: Sequence[int] = ()
+    equal: tuple[str, int] = "", 0
 
-    def add(self, size_bytes: int, *, is_state: bool, is_appended: bool) -> tuple[int, int]:
-        """Add a payload; return its new bytes, and the growth of the state. A state holds the results of its steps."""
-        more = size_bytes - self.last if is_state and self.last else 0
-        new = size_bytes
-        if is_state and not is_appended:
-            new, self.largest, self.last = max(0, size_bytes - self.largest), max(size_bytes, self.largest), size_bytes
+    def add(self, size_bytes: int, *, is_whole: bool) -> tuple[int, int]:
+        """Add a payload; return its new bytes, and the growth of a whole state. It holds the results of its steps."""
+        new, more = size_bytes, 0
+        if is_whole:
+            new = max(0, size_bytes - (self.largest or self.new))
+            more = size_bytes - (self.last or size_bytes)
+            self.largest, self.last = max(size_bytes, self.largest), size_bytes
         elif self.largest:
             new = 0
         self.written += size_bytes

@@ -12,6 +12,7 @@ import atexit
 import operator
 import threading
 import time
+from array import array
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,7 @@ from agent_otel.core.executions import executions
 from agent_otel.core.payload_cap import cap_of
 from agent_otel.core.payload_keys import path as shown
 from agent_otel.core.tool_names import seen
-from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
+from agent_otel.measure.breakdown.report import Common, breakdown_object, breakdown_text
 from agent_otel.measure.breakdown.unread import Delivery, Held
 from agent_otel.measure.forecast import turns_to_cap, turns_until_full
 from agent_otel.measure.preview import clean
@@ -55,6 +56,8 @@ _SMALL_BYTES = 16 * 1024
 #: Runtimes with a store that keeps every payload of a thread.
 _STORES = frozenset({"agno", "dbos", "google-adk", "langgraph", "openai-agents", "prefect"})
 _GIGABYTE = 10**9
+#: States before the limit of a store that are compared; each may be followed by writes of as many bytes.
+_SOON = 4
 #: Payloads from this size on are analysed below the warn ratio and without a cap, once each time they double.
 LARGE_BYTES = 1024 * 1024
 _SHARE = 0.05  # of one core
@@ -120,8 +123,8 @@ def telemetry_of(step: Step) -> Telemetry:
     return telemetry(agent, step.workflow)
 
 
-def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
-    """Compare a payload with its cap, record its metrics, and forecast its turns to cap."""
+def weigh(out: Telemetry, step: Step, carried: Payload, *, refused: bool = False) -> MeasuredPayload:
+    """Compare a payload with its cap, record its metrics, and forecast its turns to cap; no store has a refused one."""
     direction, size_bytes, again, execution = carried.direction, carried.bytes, carried.again, step.execution
     cap = cap_of(step, direction)
     cap_bytes = cap.bytes if cap else None
@@ -142,32 +145,55 @@ def weigh(out: Telemetry, step: Step, carried: Payload) -> MeasuredPayload:
             turns_left = _remember(execution, kind, carried, cap_bytes, series)
     is_large = size_bytes >= LARGE_BYTES and (carried.data is not None or carried.value is not None)
     notable = is_large or utilization >= out.settings.payload_warn_ratio
-    is_stored = execution is not None and step.runtime in _STORES and not again
+    is_stored = execution is not None and step.runtime in _STORES and not (again or refused)
     return MeasuredPayload(carried, cap, turns_left, notable, _store(out, step, carried) if is_stored else {})
 
 
 def _store(out: Telemetry, step: Step, carried: Payload) -> dict[str, Any]:
-    """Count a payload that the thread's store keeps; return span attributes of the bytes written."""
+    """Count a payload that the thread's store keeps; return span attributes of the bytes written.
+
+    A history that is read is not written again. Its growth is that of the thread.
+    """
     execution = executions.touched(step.execution or "")
     stored = execution.stored = execution.stored or Stored()
-    size_bytes, limit_bytes = carried.bytes, out.settings.store_warn_bytes
-    new, more = stored.add(size_bytes, is_state=carried.direction == semconv.STATE, is_appended=carried.is_appended)
-    out.metrics.record(semconv.STORE_WRITTEN, size_bytes, step.runtime)
-    out.metrics.record(semconv.STORE_NEW, new, step.runtime)
+    size_bytes, limit_bytes, before = carried.bytes, out.settings.store_warn_bytes, stored.written
+    is_whole, more = carried.direction == semconv.STATE and not carried.is_appended, 0
+    if carried.direction == semconv.HISTORY:
+        stored.growth, stored.last = size_bytes - (stored.last or size_bytes), size_bytes
+    else:
+        new, more = stored.add(size_bytes, is_whole=is_whole)
+        out.metrics.record(semconv.STORE_WRITTEN, size_bytes, step.runtime)
+        out.metrics.record(semconv.STORE_NEW, new, step.runtime)
+        if is_whole and before <= limit_bytes:
+            _compare(stored, carried.value, limit_bytes)
     times = stored.written / max(1, stored.new)
     found: dict[str, Any] = {semconv.STORE_BYTES: stored.written, semconv.STORE_AMPLIFICATION: round(times, 2)}
-    turns = turns_until_full(_GIGABYTE - stored.written, size_bytes, max(0, more)) if more else None
+    growth = size_bytes if more else stored.growth
+    turns = turns_until_full(_GIGABYTE - stored.written, growth, max(0, more)) if growth > 0 else None
     if turns is not None:
         found[semconv.STORE_TURNS] = turns
-    if stored.written - size_bytes <= limit_bytes < stored.written:
+    if before <= limit_bytes < stored.written:
+        (path, equal_bytes), stored.texts = stored.equal, ()
+        ahead = "" if turns is None else f", and has 1 GB after {turns + 1:,} more {'states' if more else 'runs'}"
+        if path:
+            found.update({semconv.STORE_EQUAL_PATH: path, semconv.STORE_EQUAL_BYTES: equal_bytes})
+            ahead += f"; the last state has {equal_bytes:,} bytes of {path} from the state before it"
         out.metrics.record(semconv.STORES_LARGE, 1, step.runtime)
-        ahead = "" if turns is None else f", and has 1 GB after {turns + 1:,} more states"
         errors.warn_once(
             f"store {step.runtime} {step.workflow}",
             f"A thread of {clean(step.workflow or step.runtime)} has written {stored.written:,} bytes into its store, "
             f"{times:,.1f} times its new bytes{ahead}: {clean(step.execution or '')}. Further ones are only counted.",
         )
     return found
+
+
+def _compare(stored: Stored, state: Any, limit_bytes: int) -> None:
+    """Find the largest path of a state that the state before had, too, if the thread will soon pass the limit."""
+    if stored.written + _SOON * stored.last > limit_bytes:
+        common = Common(frozenset(stored.texts))
+        breakdown_object(state, lambda _: None, common=common)
+        sizes = common.sizes(shown)
+        stored.texts, stored.equal = array("q", common.texts), next(iter(sizes.items()), ("", 0))
 
 
 def _remember(

@@ -113,9 +113,9 @@ class StepVisit:
                 self._carrier.let_go = self.span.leave
             self.span.attach()
 
-    def weigh(self, carried: Payload) -> None:
+    def weigh(self, carried: Payload, *, refused: bool = False) -> None:
         """Measure a payload of the step, and keep the one that is nearer to its cap."""
-        self.take(payloads.weigh(self._out, self.step, carried))
+        self.take(payloads.weigh(self._out, self.step, carried, refused=refused))
 
     def take(self, weighed: MeasuredPayload) -> None:
         """Keep the payload that is nearer to its cap."""
@@ -141,7 +141,7 @@ class StepVisit:
         if outcome is not None:
             error_type = outcome.error_type or error_type
             if outcome.carried is not None:
-                self.weigh(outcome.carried)
+                self.weigh(outcome.carried, refused=outcome.refused is not None)
             if outcome.refused is not None:
                 self.refused = True
                 payloads.reject(self._out, self.step, semconv.OUTPUT)
@@ -211,7 +211,7 @@ def step_retried(attempt: int) -> None:
 def _record(step: Step, carried: Payload, started_ns: int | None = None, refused: str | None = None) -> None:
     """Record a payload made outside any wrapped step function; ``started_ns`` is the start of the step that it ends."""
     out = payloads.telemetry_of(step)
-    weighed = payloads.weigh(out, step, carried)
+    weighed = payloads.weigh(out, step, carried, refused=refused is not None)
     if refused is not None:
         payloads.reject(out, step, carried.direction, carried.kind)
     visit = _running()

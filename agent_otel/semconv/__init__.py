@@ -265,12 +265,17 @@ PAYLOAD_UNREAD_PATH = _attribute("workflow.payload.unread_path", "string", _READ
 PAYLOAD_TURNS_WITHOUT_UNREAD = _attribute("workflow.payload.turns_to_cap_without_unread", "int", _READ,
     "turns to the cap without these bytes")
 _STORED = "in stores that keep every payload"
+_LARGE_STORE = "where a thread passes `AGENT_OTEL_STORE_WARN_BYTES`"
 STORE_BYTES = _attribute("workflow.store.bytes", "int", _STORED,
     "bytes that the thread has written so far")
 STORE_AMPLIFICATION = _attribute("workflow.store.amplification", "double", _STORED,
     "written bytes ÷ new bytes")
 STORE_TURNS = _attribute("workflow.store.turns_to_1gb", "int", "from the second state on",
-    "states until the thread has written 1 GB")
+    "states until the thread has written 1 GB; runs, where each appends")
+STORE_EQUAL_PATH = _attribute("workflow.store.equal_path", "string", _LARGE_STORE,
+    "path of most bytes of the last state that the state before it had, too")
+STORE_EQUAL_BYTES = _attribute("workflow.store.equal_bytes", "int", _LARGE_STORE,
+    "these bytes")
 PAYLOAD_AMPLIFICATION = _attribute("workflow.payload.amplification", "double", _ANALYSED,
     "payload bytes ÷ bytes of the results inside, each once")
 # fmt: on

@@ -31,7 +31,7 @@ from agent_otel.measure.preview import preview
 from agent_otel.measure.size import text_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from agent_otel.measure.breakdown.unread import Held, UnreadBytes
 
@@ -91,6 +91,7 @@ _LEAST_BLOCKS: Final = 2  # that a cut copy has in common with the whole text; l
 _MOST_COPIES: Final = 2048  # texts remembered, at about 300 bytes each
 _MOST_STARTS: Final = 8  # different texts that begin alike
 _MOST_MEMBERS: Final = 4096
+_MOST_COMMON: Final = 16 * 1024  # texts of a state, at about 70 bytes each
 
 
 class Text:
@@ -200,6 +201,28 @@ class Copies:
 _length = attrgetter("chars")
 
 
+class Common:
+    """Bytes of the texts of a payload that the payload before it had at the same path."""
+
+    def __init__(self, before: Collection[int] = ()) -> None:
+        self._before = before
+        self._found: dict[str, int] = defaultdict(int)
+        #: Hashes of the texts of this payload, with their paths.
+        self.texts: set[int] = set()
+
+    def add(self, path: str, key: int, written: int) -> None:
+        """Compare a text of ``written`` bytes, whose hash is ``key``."""
+        key = hash((path, key))
+        if len(self.texts) < _MOST_COMMON:
+            self.texts.add(key)
+        if key in self._before:
+            self._found[path] += written
+
+    def sizes(self, shown: Callable[[str], str]) -> dict[str, int]:
+        """Return the bytes by path as it is shown, largest first."""
+        return _summed(self._found, shown)
+
+
 def _is_beginning(one: Text, other: Text) -> bool:
     """Return True if the shorter begins the longer, except for a marker in its last block or after it."""
     short, long = (one, other) if one.chars <= other.chars else (other, one)
@@ -256,8 +279,10 @@ class Tally:
         is_tool: Callable[[str], bool],
         gap: int = 0,
         held: Held | None = None,
+        common: Common | None = None,
     ) -> None:
         self.form = PLAIN
+        self._common = common
         self.unread = None if held is None else Unread(held)
         self.paths = Paths()
         self.copies = Copies()
@@ -342,6 +367,8 @@ class Tally:
         if text.chars >= SHORTEST:
             text.end(size)
             self.copies.add(text)
+        if self._common is not None and text.key:
+            self._common.add(spot.place.path, text.key, size)
 
     def after(self, spot: Spot, fields: Fields, key: str, value: Any, written: int) -> None:
         """Keep a member's decoded value, or its fields, if it shows what the object is."""
@@ -384,6 +411,8 @@ class Tally:
             size = self.form.written(self.form.quote(value))
             if size >= SHORTEST_PASSAGE and self.unread is not None:
                 self.unread.column((place, scope), (value,), size)
+            if self._common is not None:
+                self._common.add(place.path, hash(value), size)
         elif kind is int:
             size = value
         elif value is None or kind is bool:
@@ -407,6 +436,9 @@ class Tally:
             self._add(spot, written)
             if self.unread is not None:
                 self.unread.column(spot, some, written)
+            if self._common is not None:
+                for text in some:
+                    self._common.add(spot.place.path, hash(text), self.form.texts((text,)))
 
     def _objects(self, spot: Spot, objects: Sequence[dict[str, Any]], queue: deque[tuple[Spot, Sequence[Any]]]) -> None:
         place, scope = spot
@@ -506,17 +538,18 @@ def breakdown_chunks(  # noqa: PLR0913 - the parameters of breakdown_text, and t
     return _breakdown(tally, total, shown, whole=reason is None and read == total)
 
 
-def breakdown_object(
+def breakdown_object(  # noqa: PLR0913, PLR0917 - the parameters of breakdown_text, and what it compares
     value: object,
     tool_of: Callable[[str], str | None],
     is_tool: Callable[[str], bool] = bool,
     held: Held | None = None,
     shown: Callable[[str], str] = str,
+    common: Common | None = None,
 ) -> Breakdown | None:
     """Return the composition of a live object as compact UTF-8 JSON.
 
     If the object is large, analyse only its beginning (not ``exact``). A value without JSON counts as the name of its
-    type. No code of the value runs.
+    type. No code of the value runs. ``common`` gets the texts.
     """
     cut = []
 
@@ -526,7 +559,7 @@ def breakdown_object(
         except ours(RuntimeError, ValueError) as error:  # too large, or another thread has changed it
             cut.append(error)
 
-    tally = Tally(tool_of, is_tool, held=held)
+    tally = Tally(tool_of, is_tool, held=held, common=common)
     window = Window(chunks())
     reason = Reader(window, tally, 0).read(tally.root)
     is_whole = reason is None and not cut
