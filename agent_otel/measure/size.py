@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from functools import lru_cache
 from itertools import islice
@@ -25,10 +26,15 @@ MOST_CHARACTERS: Final = 32 * 1024 * 1024
 """Characters of texts that are counted, if not all of them are ASCII or quoted; of more, only their number is."""
 
 _CHUNK: Final = 64 * 1024  # characters encoded at a time: at most 0.6 MB of transient memory
+_MODERATE: Final = 4096  # characters of a string among a few values
+_FEW: Final = 8  # values that are encoded at once
 _PLAIN_INT: Final = 10**18
 _CHEAP_POWER: Final = 5000
 _TEXT_TYPES: Final = frozenset({"text", "input_text", "output_text"})
 _BLOCK_KEYS: Final = frozenset({"text", "json", "image", "document", "video"})  # Bedrock's blocks have no type
+
+
+_encode: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
 class Size(NamedTuple):
@@ -164,11 +170,23 @@ def _is_block(block: Any) -> bool:
 
 def _structure(value: Any, budget: int) -> Size:
     """Length as compact JSON, by a fast encoder where there is one and the value is plain."""
+    if type(value) is dict and len(value) <= min(_FEW, budget - 1) and all(map(_is_short, value, value.values())):
+        return Size(text_bytes(_encode(value)), True)
     if type(value) is dict or type(value) is list or type(value) is tuple:
         plain = plain_size(value, budget)
         if plain >= 0:
             return Size(plain, True)
     return _walk(value, budget)
+
+
+def _is_short(key: Any, value: Any) -> bool:
+    """Return True for a pair such as most of small results are: a text, an integer or a constant, and not long."""
+    if type(key) is not str or len(key) > _MODERATE:
+        return False
+    cls = type(value)
+    if cls is str:
+        return len(value) <= _MODERATE
+    return value is None or cls is bool or (cls is int and -_PLAIN_INT < value < _PLAIN_INT)
 
 
 def _walk(root: Any, budget: int) -> Size:  # noqa: C901, PLR0912, PLR0915 - one loop: a call a node would double its cost
