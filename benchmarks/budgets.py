@@ -179,11 +179,16 @@ def payloads() -> list[Row]:
 
     step = Step("temporal", "call_model", "investigate", "0f8fad5b-d9cb-469f-a165-70867728950e")
     reading = Payload("input", 400_000, data="x")
-    series = telemetry().metrics.payload("temporal", "investigate", "call_model", "input")
+    series = telemetry(workflow=step.workflow).metrics.payload("temporal", step.activity, "input")
+
+    def record() -> None:
+        series.payload(400_000, 2_097_152, 0.8, None)
+        series.growth.record(0)
+
     took = clock.measure(
         {
             "payload": lambda: step_handler.payload(step, reading),
-            "sink": lambda: (series.payload(400_000, 2_097_152, 0.8, None), series.growth.record(0)),
+            "sink": record,
         },
         rounds=30,
     )
@@ -268,7 +273,8 @@ def requests() -> list[Row]:
 
     def again(messages: int, size: int) -> Callable[[], None]:
         """The next request of a conversation of this many messages, half of them results of this size."""
-        run, held = f"run of {messages}", [{"role": "user", "content": "where is it"}]
+        run = f"run of {messages}"
+        held: list[dict[str, Any]] = [{"role": "user", "content": "where is it"}]
         for number in range(messages // 2):
             call = {"name": "search", "arguments": f'{{"query": "{number}"}}'}
             calls = [{"id": f"call_{number}", "type": "function", "function": call}]
@@ -301,7 +307,6 @@ def streams() -> list[Row]:
     from agent_otel.core.types import ModelRequest
     from agent_otel.integrations.model_sdks import openai
     from agent_otel.integrations.wrap import watched
-    from agent_otel.telemetry.setup import telemetry
 
     delta = SimpleNamespace(content="word", function_call=None, refusal=None, role=None, tool_calls=None)
     choices = [SimpleNamespace(delta=delta, finish_reason=None, index=0, logprobs=None)]
@@ -311,7 +316,7 @@ def streams() -> list[Row]:
         yield from chunks
 
     def read(chunks: list[Any]) -> None:
-        visit = ModelVisit(telemetry(), openai.request, ModelRequest([]))
+        visit = ModelVisit(openai.request, ModelRequest([]), "openai")
         for _ in watched(passed(chunks), visit):
             pass
 
@@ -367,7 +372,6 @@ def once() -> list[Row]:
     """Measure everything."""
     starts = [Row(what, budget, took) for what, budget, took in startup.rows()]
     imports = [Row(what, budget, took) for what, budget, took, _ in framework_imports.rows()]
-    beside = [Row(*row[:4]) for row in (*carrying.rows(), *remedies.rows(), *durable_runtimes.rows())]
     return [
         *starts,
         *imports,
@@ -379,7 +383,9 @@ def once() -> list[Row]:
         *requests(),
         *streams(),
         *memory(),
-        *beside,
+        *(Row(*row) for row in carrying.rows()),
+        *(Row(*row) for row in remedies.rows()),
+        *(Row(*row) for row in durable_runtimes.rows()),
         *structures(),
     ]
 

@@ -55,7 +55,11 @@ def hand_written(sink: str) -> dict[str, float]:
     if sink == "otel":
         metrics.set_meter_provider(MeterProvider([InMemoryMetricReader()]))
     text, page, ids = TEXT * 330, json.dumps({"items": ROWS, "next": "abc"}), count()
-    plain = agent_otel.tool(lambda query: text, name="plain")
+
+    @agent_otel.tool
+    def plain(query: str) -> str:
+        return text
+
     found: dict[str, float] = {"a text call": executed(lambda: plain("where"))}
 
     def returning(*results: object) -> Callable[[], object]:
@@ -114,13 +118,13 @@ def openai(kind: str) -> dict[str, float]:
     ``kind`` is `off`, `measured` (this process measured the results) or `restored` (another process did).
     """
     import httpx
-    from openai import OpenAI
+    from openai import OpenAI  # type: ignore[import-not-found,unused-ignore]
 
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json=ANSWER))
     client = OpenAI(api_key="none", base_url="http://127.0.0.1:1", http_client=httpx.Client(transport=transport))
     if kind != "off":
         import agent_otel.auto
-    found = {}
+    found: dict[str, float] = {}
     for turns in (2, 10, 40):
         messages: list[Any] = [{"role": "user", "content": f"find it in {turns} turns"}]
         for number in range(turns + 3):

@@ -121,7 +121,7 @@ class RawReader:
         held = 0
         for raw in elements:
             view = memoryview(raw)
-            is_short = len(view) <= _PIECE and not (depth == 0 and view[:1] == b'"')
+            is_short = len(view) <= _PIECE and not (depth == 0 and bytes(view[:1]) == b'"')
             if held and (held > _BATCH or not is_short):
                 self._tally.values(spot, self._small(b"[%s]" % b",".join(row)))
                 row, held = [], 0
@@ -155,7 +155,7 @@ def by_raw(data: bytes) -> Breakdown | None:
         RawReader(tally, _form_of(data.isascii())).read(data.strip())
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError, ValueError):
         return None
-    return _breakdown(tally, len(data), whole=True)
+    return _breakdown(tally, len(data), str, whole=True)
 
 
 def by_reader(data: bytes) -> Breakdown | None:

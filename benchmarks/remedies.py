@@ -190,8 +190,10 @@ def alone() -> dict[str, float]:
     """Each of the views alone in such a process, for OpenAI's chat, in U."""
     from agent_otel.remedies.history.request_rewriter import Views
 
-    none = {"trim": False, "compact": False, "deduplicate": False}
-    return _never_met({remedy: ("chat", Views(**{**none, remedy: True})) for remedy in none})
+    views = (Views(compact=False, deduplicate=False), Views(trim=False, deduplicate=False), Views(False, False))
+    return _never_met(
+        {name: ("chat", one) for name, one in zip(("trim", "compact", "deduplicate"), views, strict=True)}
+    )
 
 
 def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
@@ -214,8 +216,8 @@ def _never_met(cases: dict[str, tuple[str, Views]]) -> dict[str, float]:
 def requests() -> dict[str, float]:
     """What the other remedies read of the same request of OpenAI's chat, in U."""
     from agent_otel.remedies.claim_check.dialogue import mentions
-    from agent_otel.remedies.history.automatic_summaries import weigh
     from agent_otel.remedies.history.request_rewriter import is_due
+    from agent_otel.remedies.history.summarizer import weigh
 
     messages = list(_chat())
     took = clock.measure(
@@ -286,5 +288,11 @@ async def _awaited(tool: Callable[[int], Any]) -> tuple[float, float]:
 
 if __name__ == "__main__":
     what, *arguments = sys.argv[1:]
-    parts = {"views": views, "first": first, "alone": alone, "requests": requests, "claim-check": claim_check}
+    parts: dict[str, Callable[..., dict[str, float]]] = {
+        "views": views,
+        "first": first,
+        "alone": alone,
+        "requests": requests,
+        "claim-check": claim_check,
+    }
     print(json.dumps(parts[what](*arguments)))
