@@ -78,7 +78,7 @@ def _leave_runs_alone() -> None:
     from agent_otel.integrations.registry.table import INTEGRATIONS
 
     (langgraph,) = (integration for integration in INTEGRATIONS if integration.name == "langgraph")
-    langgraph.sites = tuple(site for site in langgraph.sites if site.adapter == "frameworks.langchain")
+    langgraph.sites = [site for site in langgraph.sites if site.adapter == "frameworks.langchain"]
 
 
 def model_request(base_url: str) -> Callable[[], object]:

@@ -23,7 +23,7 @@ from agent_otel.core.execution_state import LastRequest
 from agent_otel.core.executions import executions
 from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations import wrap
-from agent_otel.integrations.model_sdks import openai
+from agent_otel.integrations.model_sdks import stainless
 from agent_otel.remedies import backpressure
 from agent_otel.remedies.backpressure import Refusal
 from agent_otel.remedies.claim_check import policy
@@ -75,7 +75,7 @@ class Model:
                 continued="previous_response_id" in invocation.args[0],
                 model=invocation.args[0]["model"],
             ),
-            openai.usage,
+            stainless.usage,
             exchange=Exchange(
                 lambda invocation: ("chat", dict(invocation.args[0])),
                 lambda invocation, body: invocation.put(0, "body", body),
