@@ -13,14 +13,14 @@ import os as _os
 TYPE_CHECKING = False  # as typing.TYPE_CHECKING, without importing typing
 if TYPE_CHECKING:
     from agent_otel import remedies
-    from agent_otel._internal.version import __version__
+    from agent_otel._internal import __version__
     from agent_otel.api import execution, flush, payload, tool, tool_call
     from agent_otel.caps import payload_caps
 
 __all__ = ["__version__", "execution", "flush", "payload", "payload_caps", "remedies", "tool", "tool_call"]
 
 _EXPORTS = {
-    "__version__": "agent_otel._internal.version",
+    "__version__": "agent_otel._internal",
     "execution": "agent_otel.api",
     "flush": "agent_otel.api",
     "payload": "agent_otel.api",

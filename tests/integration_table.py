@@ -11,7 +11,7 @@ import pkgutil
 from typing import Any
 
 from agent_otel.integrations import frameworks, model_sdks, runtimes
-from agent_otel.integrations.registry.entries import Integration, Site
+from agent_otel.integrations.registry import Integration, Site
 
 
 def entries() -> list[Integration]:

@@ -59,7 +59,7 @@ def _imported(module: str) -> None:
         from agent_otel._internal import fork  # noqa: PLC0415 - imported already
 
         with fork.loading:
-            from agent_otel.integrations.registry import lookup  # noqa: PLC0415
+            from agent_otel.integrations import lookup  # noqa: PLC0415
 
             lookup.imported(module)
     except Exception as error:

@@ -16,7 +16,7 @@ from PyInstaller.utils.hooks import (  # type: ignore[import-not-found,import-un
 )
 
 from agent_otel.integrations import versions
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 
 #: Not a part of an agent: the command line, the test kit, and this hook.
 _APART = tuple(f"agent_otel.{name}" for name in ("cli", "explain", "doctor", "alerts", "testing", "_pyinstaller"))

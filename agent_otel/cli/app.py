@@ -7,7 +7,7 @@ from typing import Final
 
 import click
 
-from agent_otel._internal.version import __version__
+from agent_otel._internal import __version__
 from agent_otel.cli.console import Group
 
 #: Name on the command line -> module and help line. ``agent-otel --help`` prints the lines without importing a module.

@@ -11,7 +11,7 @@ from typing import Any, Final
 import click
 import httpx
 
-from agent_otel._internal.version import __version__
+from agent_otel._internal import __version__
 from agent_otel.alerts import Options
 from agent_otel.cli import console, files
 from agent_otel.cli.console import Failure

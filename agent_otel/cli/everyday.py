@@ -18,13 +18,13 @@ import yaml
 from click.shell_completion import BashComplete, FishComplete, ShellComplete, ZshComplete
 
 from agent_otel import settings as every_setting
-from agent_otel._internal.version import __version__
+from agent_otel._internal import __version__
 from agent_otel.caps import payload_caps
 from agent_otel.cli import console
 from agent_otel.cli.console import Failure
 from agent_otel.doctor.probe import Collecting
 from agent_otel.integrations import versions
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from agent_otel.settings.kinds import shown, variable_of
 
 _PROGRAM: Final = "agent-otel"

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from agent_otel._internal import __version__
 from agent_otel._internal.errors import masked
-from agent_otel._internal.version import __version__
 from agent_otel.cli.console import Failure
 
 if TYPE_CHECKING:

@@ -108,7 +108,7 @@ def _collected(part: Callable[[], Any]) -> Any:
 
 
 def _interpreter() -> dict[str, Any]:
-    from agent_otel._internal.version import __version__  # noqa: PLC0415 - the package is read part by part
+    from agent_otel._internal import __version__  # noqa: PLC0415 - the package is read part by part
 
     folder = Path(importlib.import_module("agent_otel").__file__ or "").resolve().parent.parent
     folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
@@ -144,7 +144,7 @@ def _integrations() -> list[dict[str, Any]]:
     """Import the supported frameworks that are installed, and return the wrapped functions of each."""
     from agent_otel import settings  # noqa: PLC0415
     from agent_otel.integrations import versions  # noqa: PLC0415
-    from agent_otel.integrations.registry.table import INTEGRATIONS  # noqa: PLC0415
+    from agent_otel.integrations.registry import INTEGRATIONS  # noqa: PLC0415
     from agent_otel.telemetry import setup  # noqa: PLC0415
 
     disabled = settings.current().disabled_integrations
@@ -192,7 +192,7 @@ def _able(reader: str, ability: str) -> dict[str, bool]:
 
     A layer above a provider's SDK without the ability is left out: its requests pass the SDK.
     """
-    from agent_otel.integrations.registry.table import INTEGRATIONS  # noqa: PLC0415
+    from agent_otel.integrations.registry import INTEGRATIONS  # noqa: PLC0415
     from agent_otel.telemetry import setup  # noqa: PLC0415
 
     found: dict[str, bool] = {}

@@ -22,7 +22,7 @@ from agent_otel.integrations.wrap import stand_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from agent_otel.integrations.registry.entries import Integration, Site
+    from agent_otel.integrations.registry import Integration, Site
 
 # A proxy keeps an attribute with the prefix _self_ itself, and the proxies of others ask what they wrap for it.
 _MARK = "_self_agent_otel_wrapped"

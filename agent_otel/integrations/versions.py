@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
 
-    from agent_otel.integrations.registry.entries import Integration
+    from agent_otel.integrations.registry import Integration
 
 _METADATA = (".dist-info", ".egg-info")
 #: The versions of distributions whose modules have been imported.

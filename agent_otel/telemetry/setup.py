@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel import semconv, settings
 from agent_otel._bootstrap import import_hook
-from agent_otel._internal import errors, fork
-from agent_otel._internal.version import __version__
+from agent_otel._internal import __version__, errors, fork
 from agent_otel.settings.kinds import keys_of
 from agent_otel.telemetry import providers
 from agent_otel.telemetry.metrics import MOST_SETS, Labels, Metrics, costliest, labelled, usual_before

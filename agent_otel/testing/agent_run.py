@@ -20,8 +20,7 @@ from opentelemetry import metrics, trace
 
 from agent_otel import semconv, settings
 from agent_otel._bootstrap import startup
-from agent_otel._internal import env
-from agent_otel._internal.version import __version__
+from agent_otel._internal import __version__, env
 from agent_otel.caps import payload_caps
 from agent_otel.core import execution_context, switches, tool_names
 from agent_otel.core.executions import executions

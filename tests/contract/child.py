@@ -151,7 +151,7 @@ WITH_A_POLICY = ("BaseTool._parse_input", "FunctionCall._build_entrypoint_args")
 
 def targets(integrations: dict[str, list[str]]) -> dict[str, Any]:
     """Every function that the matched candidates wrap, as it stands in its class or module."""
-    from agent_otel.integrations.registry.table import INTEGRATIONS
+    from agent_otel.integrations.registry import INTEGRATIONS
 
     found = {}
     for integration in INTEGRATIONS:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from tests import environments
 from tests.environments import ROOT
 from tests.interpreters import UnavailableError

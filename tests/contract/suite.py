@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import pytest
 
 from agent_otel import semconv
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from agent_otel.semconv.types import GAUGE
 from agent_otel.testing.servers.openai import OpenAIServer
 from tests.contract import script

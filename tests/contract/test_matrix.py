@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from tests.contract import matrix
 from tests.contract.matrix import Row
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from agent_otel.integrations.registry.entries import Site
+    from agent_otel.integrations.registry import Site
     from tests.contract.suite import Contract
 
 ATTRIBUTES = {

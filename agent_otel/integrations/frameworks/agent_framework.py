@@ -18,7 +18,7 @@ from agent_otel.core import execution_context
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.readers import held, inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.wrap import closing
 from agent_otel.semconv import TOOL_ERROR
 

@@ -21,7 +21,7 @@ from agent_otel.core.types import AgentRun, Invocation, Replacement, RunReader, 
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import AroundVisit, Door, Hook, Injecting, on_return
 from agent_otel.integrations.readers import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 _FUNCTION = "agno.tools.function"

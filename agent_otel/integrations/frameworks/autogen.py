@@ -16,7 +16,7 @@ from agent_otel.core import handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.readers import for_agents, raises_within, run_named
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:

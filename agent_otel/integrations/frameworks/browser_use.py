@@ -12,7 +12,7 @@ from agent_otel._internal.failures import cause_of, text_of
 from agent_otel._internal.object_kinds import fields, is_empty, is_named, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, RunReader, ToolCall, 
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.readers import for_agents, inject_by_name, nothing, run_named
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement

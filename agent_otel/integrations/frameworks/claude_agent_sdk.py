@@ -15,7 +15,7 @@ from agent_otel.core import handler, remedy_hooks
 from agent_otel.core.types import AgentRun, McpCall, RequestPart, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import remember
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.messages.fields import RESULT_ID
 from agent_otel.semconv import TOOL_CALL_ARGUMENTS, TOOL_ERROR, TOOL_RESULTS
 

@@ -19,7 +19,7 @@ from agent_otel.core import execution_context, handler
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import for_agents, inject_by_name, refused_within, replace_by_text, run_named
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from agent_otel.core.types import HANDED_BACK, Invocation, Payload, Replacement,
 from agent_otel.integrations.hooks import Hook, after
 from agent_otel.integrations.payloads import bytes_of
 from agent_otel.integrations.readers import inject_by_name
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.runtimes.taskhub import is_refusal
 from agent_otel.semconv import STATE, TOOL_ERROR
 

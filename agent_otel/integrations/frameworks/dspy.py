@@ -37,7 +37,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations.hooks import Door, Hook, on_return
 from agent_otel.integrations.model_sdks.stainless import asks
 from agent_otel.integrations.readers import cause_behind, inject_by_name, nothing, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import chat
 
 if TYPE_CHECKING:

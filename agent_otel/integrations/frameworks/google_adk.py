@@ -30,7 +30,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Family, Hook, Passing
 from agent_otel.integrations.readers import inject_into, nothing, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:

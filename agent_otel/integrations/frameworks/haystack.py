@@ -14,7 +14,7 @@ from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed
 from agent_otel.core.types import LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.readers import cause_behind, inject_by_name, raises_within, run_named
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement

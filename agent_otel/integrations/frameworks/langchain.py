@@ -32,7 +32,7 @@ from agent_otel.core import handler as observer
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, Invocation, Replacement, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import Hook, Injecting, after
 from agent_otel.integrations.readers import raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import TOOL_ERROR
 from agent_otel.settings.kinds import Secret
 

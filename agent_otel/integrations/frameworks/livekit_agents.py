@@ -12,7 +12,7 @@ from agent_otel._internal.object_kinds import fields, is_named, is_text, listed,
 from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 
 ENTRY = Integration(
     "livekit-agents",

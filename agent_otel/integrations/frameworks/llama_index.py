@@ -18,7 +18,7 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, 
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.readers import call_at, inject_into, raises, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, STATE, TOOL_ERROR
 
 if TYPE_CHECKING:

@@ -45,7 +45,7 @@ from agent_otel.core.types import (
 )
 from agent_otel.integrations.hooks import Flag, Hook, Passing, Within, on_return
 from agent_otel.integrations.readers import inject_into, nothing, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import PIPE, TCP, TOOL_ERROR
 
 if TYPE_CHECKING:

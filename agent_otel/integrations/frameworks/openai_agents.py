@@ -39,7 +39,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import Hook, Passing, revising
 from agent_otel.integrations.readers import cause_behind
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import STATE, TOOL_ERROR
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from agent_otel._internal.object_kinds import text
 from agent_otel.core import handler
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import AroundVisit, Door, Passing
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 ENTRY = Integration(

@@ -17,7 +17,7 @@ from agent_otel._internal.failures import cause_of
 from agent_otel._internal.object_kinds import fields, is_empty, is_named, listed, properties, text
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.readers import inject_into, message_of, raises
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 
 if TYPE_CHECKING:
     from agent_otel.core.types import Invocation, Replacement

@@ -20,7 +20,7 @@ from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, AgentRun, RunReader, 
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook, Passing
 from agent_otel.integrations.readers import for_agents
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import TOOL_ERROR
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from agent_otel.core import switches
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, NOT_HERE, RunReader, ToolCall, ToolReader, ToolResult
 from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.readers import message_of, run_named
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 
 if TYPE_CHECKING:
     from collections.abc import Callable

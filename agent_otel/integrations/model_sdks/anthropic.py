@@ -18,7 +18,7 @@ from agent_otel.integrations.hooks import Family, Hook, Within
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused
 from agent_otel.integrations.readers import call_at, delivering, inject_into, raises_within
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import form_at
 from agent_otel.messages.anthropic import result_block
 from agent_otel.messages.fields import RESULT_ID

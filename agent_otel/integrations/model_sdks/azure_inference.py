@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.object_kinds import fields, is_dict, is_named, listed
 from agent_otel.core.remedy_hooks import attempt_refused, backpressure
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import ChatFunction, chat_request
 from agent_otel.integrations.wrap import OtherItems, streams
 

@@ -13,7 +13,7 @@ from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
 from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks.stainless import asks
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import CHAT, MESSAGES, BodyArgument, Form, reading
 from agent_otel.integrations.wrap import streams
 from agent_otel.messages.anthropic import converse_parts, is_cached

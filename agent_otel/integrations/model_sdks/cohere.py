@@ -14,7 +14,7 @@ from agent_otel.core.cost.usage import Usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelRequest, RequestPart, ResponseVisit
 from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks.stainless import asks, plain_model
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced
 from agent_otel.integrations.wrap import watched
 from agent_otel.messages.fields import without

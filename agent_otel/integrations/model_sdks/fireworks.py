@@ -10,7 +10,7 @@ from typing import Any
 from agent_otel._internal.object_kinds import fields
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused
-from agent_otel.integrations.registry.entries import Integration
+from agent_otel.integrations.registry import Integration
 from agent_otel.integrations.request_bodies import MESSAGES, form_at
 
 __all__ = ["ENTRY", "delay", "refused", "request"]

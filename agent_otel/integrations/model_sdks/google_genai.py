@@ -40,7 +40,7 @@ from agent_otel.core.types import (
 from agent_otel.integrations.hooks import revising
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import cause_behind, delivering, inject_into
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import BodyArgument
 from agent_otel.integrations.wrap import steps_of, streams, watched
 from agent_otel.messages.fields import is_kept

@@ -14,7 +14,7 @@ from agent_otel._internal.object_kinds import fields, text
 from agent_otel.core.thread import model_request
 from agent_otel.core.types import Invocation, ModelReader, ModelRequest
 from agent_otel.integrations.model_sdks.stainless import asks, ends, follow, usage
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import form_at
 from agent_otel.integrations.wrap import watched
 

@@ -7,7 +7,7 @@ import json
 from agent_otel._internal.object_kinds import given, text
 from agent_otel.core.types import Invocation, ModelRequest
 from agent_otel.integrations.model_sdks import stainless
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import ChatFunction, chat
 from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.messages.openai import must_call

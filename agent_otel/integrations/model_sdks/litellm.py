@@ -29,7 +29,7 @@ from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.stainless import asks, ends, plain_model
 from agent_otel.integrations.readers import call_at, inject_into, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced, responses
 from agent_otel.messages.fields import is_continued
 

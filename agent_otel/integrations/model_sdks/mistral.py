@@ -42,7 +42,7 @@ from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import call_at, cause_behind, raises_within, replace_by_text
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced, tool_fields, with_system
 from agent_otel.integrations.wrap import streams
 from agent_otel.messages.fields import without

@@ -12,7 +12,7 @@ from agent_otel._internal.object_kinds import fields, is_dict, is_empty, is_text
 from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, RequestPart
 from agent_otel.integrations.model_sdks.stainless import plain_model
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import BY_NAME, BodyArgument, Form, reading, with_system
 from agent_otel.integrations.wrap import steps_of, watched
 from agent_otel.messages.fields import without

@@ -13,7 +13,7 @@ from agent_otel.core.types import AgentRun, Invocation, RequestPart, RunReader, 
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import base_client, delay, refused, usage
 from agent_otel.integrations.readers import call_at, delivering
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import form_at
 from agent_otel.messages.openai import hosted, passes
 from agent_otel.semconv import TOOL_RESULTS

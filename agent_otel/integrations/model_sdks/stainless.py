@@ -26,7 +26,7 @@ from agent_otel._internal.object_kinds import (
 from agent_otel.core.cost.usage import read as read_usage
 from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ResponseVisit
 from agent_otel.integrations import retries
-from agent_otel.integrations.registry.entries import Candidate
+from agent_otel.integrations.registry import Candidate
 from agent_otel.integrations.request_bodies import reading
 from agent_otel.integrations.wrap import streams
 

@@ -20,7 +20,7 @@ from agent_otel.core.types import Exchange, Invocation, ModelReader, ModelReques
 from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Hook
 from agent_otel.integrations.model_sdks.stainless import asks
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import CHAT, OF_ANSWERS, Form, chat_request, reading
 from agent_otel.integrations.wrap import MeasuredStream, OtherItems, watched
 from agent_otel.messages.fields import is_kept, without

@@ -20,7 +20,7 @@ from agent_otel.core import step_handler
 from agent_otel.core.types import Invocation, Payload, Step
 from agent_otel.integrations import payloads
 from agent_otel.integrations.hooks import after
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:

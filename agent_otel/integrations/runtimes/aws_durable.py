@@ -22,7 +22,7 @@ from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.payloads import carried_or_none
 from agent_otel.integrations.readers import remember
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, MESSAGE, OUTPUT
 
 # The integration's plug-in is an entry point of the SDK's own, too.

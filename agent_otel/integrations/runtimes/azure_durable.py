@@ -22,7 +22,7 @@ from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Flag, Hook
 from agent_otel.integrations.payloads import carried
 from agent_otel.integrations.readers import remember
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT
 
 _WORKER = "azure_functions_runtime.handle_event"

@@ -18,7 +18,7 @@ from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepReader
 from agent_otel.integrations.hooks import Hook, after, on_return
 from agent_otel.integrations.readers import nothing
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import INPUT, OUTPUT
 
 _DATABASE = {

@@ -15,7 +15,7 @@ from agent_otel.core.durable_runs import durable_runs
 from agent_otel.core.types import Invocation, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after
 from agent_otel.integrations.payloads import carried_or_none
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(

@@ -19,7 +19,7 @@ from agent_otel.core import step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after, on_return
 from agent_otel.integrations.readers import remember
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 ENTRY = Integration(

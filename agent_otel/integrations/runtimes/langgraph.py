@@ -19,7 +19,7 @@ from agent_otel.core.payload_cap import discover
 from agent_otel.core.types import AgentRun, Invocation, Payload, RunReader, Step
 from agent_otel.integrations import patching, payloads
 from agent_otel.integrations.hooks import Family, Hook, Within, after
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import OUTPUT, STATE
 
 if TYPE_CHECKING:

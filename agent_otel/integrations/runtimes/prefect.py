@@ -18,7 +18,7 @@ from agent_otel._internal.object_kinds import class_of, identity, is_empty
 from agent_otel.core import execution_context, handler, step_handler
 from agent_otel.core.types import Invocation, Payload, Step, StepOutcome
 from agent_otel.integrations.hooks import Hook, Within, after, on_return
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT
 
 ENTRY = Integration(

@@ -24,7 +24,7 @@ from agent_otel.core.types import Invocation, Payload, Step, StepOutcome, StepRe
 from agent_otel.integrations.hooks import Hook, on_return
 from agent_otel.integrations.payloads import Recent
 from agent_otel.integrations.readers import nothing
-from agent_otel.integrations.registry.entries import Candidate, Integration
+from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.semconv import INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:

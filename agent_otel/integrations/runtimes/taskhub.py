@@ -19,7 +19,7 @@ from agent_otel.integrations import wrap
 from agent_otel.integrations.hooks import Flag, Hook, Within, after, on_return
 from agent_otel.integrations.payloads import Recent, carried_or_none
 from agent_otel.integrations.readers import remember
-from agent_otel.integrations.registry.entries import Candidate, Integration, Site
+from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.semconv import HISTORY, INPUT, OUTPUT, STATE
 
 if TYPE_CHECKING:

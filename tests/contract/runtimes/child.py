@@ -76,7 +76,7 @@ def settle(telemetry: Telemetry, case: Json) -> None:
 
 def moved(program: Any, plan: Json) -> Json:
     """Switched on, but what is to be wrapped has moved."""
-    from agent_otel.integrations.registry.table import INTEGRATIONS
+    from agent_otel.integrations.registry import INTEGRATIONS
 
     for integration in INTEGRATIONS:
         for site in integration.whole().sites if integration.name in plan["integrations"] else ():

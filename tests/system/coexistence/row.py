@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 
 if TYPE_CHECKING:
     from tests.contract.suite import Contract

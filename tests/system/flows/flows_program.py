@@ -75,7 +75,7 @@ def tool_result(_: str, characters: int = 1_000) -> Callable[[], object]:
 
 def _leave_runs_alone() -> None:
     """Take the wrap sites of LangGraph's own runs out of the table, because they belong to the flow of a payload."""
-    from agent_otel.integrations.registry.table import INTEGRATIONS
+    from agent_otel.integrations.registry import INTEGRATIONS
 
     (langgraph,) = (integration for integration in INTEGRATIONS if integration.name == "langgraph")
     langgraph.sites = [site for site in langgraph.sites if site.adapter == "frameworks.langchain"]

@@ -57,6 +57,6 @@ def test_what_it_refuses(clone: Path) -> None:
     changes.write_text(changes.read_text().replace("## 0.1.0 (", "## 0.1 ("))
     _commit(clone)
     assert (
-        "scripts/release: agent_otel/_internal/version.py is not 0.2.0\n"
+        "scripts/release: agent_otel/_internal/__init__.py is not 0.2.0\n"
         "scripts/release: CHANGELOG.md has no heading `## 0.2.0 (YYYY-MM-DD)`\n"
     ) == _release(clone, "0.2.0").stderr

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from tests import integration_table
 from tests.environments import ROOT
 
@@ -98,7 +98,7 @@ def test_each_distribution_is_one_integration_with_one_name() -> None:
 
 
 def test_the_table_has_the_entries_of_the_adapters() -> None:
-    source = (ROOT / "agent_otel" / "integrations" / "registry" / "table.json").read_text(encoding="utf-8")
+    source = (ROOT / "agent_otel" / "integrations" / "registry.json").read_text(encoding="utf-8")
     assert integration_table.table(integration_table.entries()) == source
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from agent_otel._internal.trigger_modules import watched
 from agent_otel.integrations import versions
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 from tests.rows import each_row
 
 if TYPE_CHECKING:

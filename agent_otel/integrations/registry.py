@@ -1,8 +1,14 @@
-"""The types of an integration's entry, which stands at the top of its adapter."""
+"""Entries of integrations: their types, and all entries, which a program reads before it loads an adapter.
+
+An entry stands at the top of its adapter. ``scripts/generate`` writes them into ``registry.json``, each site with its
+modules alone.
+"""
 
 from __future__ import annotations
 
 import importlib
+import json
+import pkgutil
 from types import SimpleNamespace
 
 from agent_otel._internal import env
@@ -104,3 +110,9 @@ class Integration:
     def is_chosen(self, variables: Mapping[str, str]) -> bool:
         """Return true for an integration that is on by default, or by its setting."""
         return not self.setting or env.is_on(variables, self.setting)
+
+
+_ROWS = json.loads(pkgutil.get_data("agent_otel.integrations", "registry.json") or b"[]")
+INTEGRATIONS = tuple(
+    Integration(**{**row, "sites": [Site(*modules, **options) for modules, options in row["sites"]]}) for row in _ROWS
+)

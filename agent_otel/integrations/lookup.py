@@ -9,13 +9,13 @@ from __future__ import annotations
 from functools import partial
 
 from agent_otel._internal import env
-from agent_otel.integrations.registry.table import INTEGRATIONS
+from agent_otel.integrations.registry import INTEGRATIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from agent_otel.integrations.registry.entries import Integration, Site
+    from agent_otel.integrations.registry import Integration, Site
 
 _waiting: dict[str, list[Callable[[str], None]]] = {}
 

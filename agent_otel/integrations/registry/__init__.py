@@ -1,1 +1,0 @@
-"""Entries of integrations: their types, the generated table, and its look-up."""
