@@ -6,11 +6,13 @@ record. Memory is bounded by a turn, not by the file.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel import settings
+from agent_otel import semconv, settings
 from agent_otel.core.execution_state import ReadTexts, Totals
+from agent_otel.core.thread.refusals import blamed, refusal
 from agent_otel.core.thread.request_parts import outcome
 from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
@@ -63,6 +65,21 @@ _BESIDE: Final = frozenset(
 )
 #: Fields of a message that a model request holds; others, such as LangChain's ``artifact``, stay with the program.
 _REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary")
+
+
+#: Fields in which exports keep what a provider said: of runs, events and items.
+_FAILURES: Final = frozenset(
+    (
+        *("detail", "error", "errorMessage", "error_message", "exception", "exception.message", "exit_status"),
+        *("failure", "lastFailure", "reason", "statusMessage", "status_message"),
+    )
+)
+#: Reasons that only a provider gives; other words are a provider's if the text has one of the names.
+_CERTAIN: Final = frozenset({semconv.CONTEXT, semconv.CALL_WITHOUT_RESULT, semconv.RESULT_WITHOUT_CALL})
+_PROVIDERS: Final = (
+    r"Error code: 4|invalid_request_error|request_too_large|BadRequestError|APIStatusError|ModelHTTPError"
+    r"|status_code: 4|INVALID_ARGUMENT|\(ValidationException\)|litellm|string_above_max_length"
+)
 
 
 #: By container and key, the bytes of a text that are not kept, the hashes of the whole text, and the container.
@@ -126,6 +143,8 @@ class Turns:
     def __init__(self) -> None:
         self._best: list[Turn] = []
         self._conversation: object = None
+        #: Turns and reasons of refused requests.
+        self._refused: dict[tuple[int, str], None] = {}
         self._group: list[Message] = []
         self._chosen = settings.current()
         self._reset()
@@ -147,10 +166,16 @@ class Turns:
             self._flush()
         self._group.append(message)
 
-    def longest(self) -> list[Turn]:
-        """Return the turns of the conversation with the most bytes."""
+    def failed(self, reason: str) -> None:
+        """Note that the provider refused the latest request of the conversation."""
+        self._refused[len(self._now) + bool(self._group), f"refused: {reason}"] = None
+
+    def longest(self) -> tuple[list[Turn], list[str]]:
+        """Return the turns of the conversation with the most bytes, and the refusals in a text without turns."""
         self._end()
-        return self._best
+        for number, what in self._refused if self._best else ():
+            self._best[min(max(1, number), len(self._best)) - 1].incidents.append((what, ""))
+        return self._best, [] if self._best else [what for _, what in self._refused]
 
     def savings(self, found: list[Turn]) -> list[Saving]:
         """Return the savings of the remedies in these turns, with the settings of this process."""
@@ -271,9 +296,9 @@ def _saved(changes: Changes, history: History, group: list[Message], places: Ite
 # The messages of a text.
 
 
-def read_messages(chunks: Iterator[str], take: Callable[[object, Message], None], held: ReadTexts, steps: int) -> None:
-    """Pass each message in the text to ``take``, and add the texts that a model request would hold to ``held``."""
-    visitor = _Visitor(take, held)
+def read_messages(chunks: Iterator[str], turns: Turns, held: ReadTexts, steps: int) -> None:
+    """Pass each message in the text to ``turns``, and add the texts that a model request would hold to ``held``."""
+    visitor = _Visitor(turns, held)
     Reader(Window(chunks), visitor, steps=steps).read(_Spot(visitor.root, None))
 
 
@@ -319,8 +344,8 @@ class _Visitor:
 
     form: Form = PLAIN
 
-    def __init__(self, take: Callable[[object, Message], None], held: ReadTexts) -> None:
-        self._take = take
+    def __init__(self, turns: Turns, held: ReadTexts) -> None:
+        self._turns = turns
         self._held = held
         self.root = _Open()  # the texts of a file with several are its elements
         self.root.is_list, self.root.value = True, []
@@ -384,6 +409,8 @@ class _Visitor:
         spot = _Spot(fields.around or self.root, fields.key)
         if spot.key is None and not spot.around.is_in_message() and self._emit(spot.around, fields.value, fields.rests):
             return
+        if not spot.around.is_in_message():
+            self._tell(fields.value)
         if not _LISTS.isdisjoint(fields.value):  # a model request itself
             for name in _BESIDE.intersection(fields.value):
                 self._hold(fields.value, name, (), fields.rests, {})
@@ -408,11 +435,22 @@ class _Visitor:
             for member in value.values():
                 if (type(member) is dict or type(member) is list) and levels:
                     self._search(member, levels - 1)
+            self._tell(value)
             return
         node = _Open()
         for element in value:
             if type(element) is dict and not self._emit(node, element, {}) and levels:
                 self._search(element, levels - 1)
+
+    def _tell(self, value: dict[str, Any]) -> None:
+        """Note the refusal of a provider that a run, an event or an item has, but not the error of a tool."""
+        kinds = (value.get(name) for name in ("run_type", "type", "kind", "observation_type"))
+        if any(type(kind) is str and "tool" in kind.lower() for kind in kinds):
+            return
+        for name in _FAILURES.intersection(value):
+            found = refusal(value[name])
+            if found is not None and (found.reason in _CERTAIN or re.search(_PROVIDERS, found.said)):
+                self._turns.failed(blamed(found, (), is_continued=True)[0])
 
     def _put(self, spot: _Spot, value: Any, size: int) -> bool:
         """Keep a value in its container while there is room; return False where there is none."""
@@ -437,7 +475,7 @@ class _Visitor:
             if name in message:
                 self._hold(message, name, (), rests, cut)
         size = json_size(value, _NODES).bytes + sum(rest_bytes for rest_bytes, *_ in rests.values())
-        self._take(around, Message(message, size, cut, transcript(message)))
+        self._turns.take(around, Message(message, size, cut, transcript(message)))
         return True
 
     def _hold(self, container: Any, key: Any, around: Path, rests: _Rests, cut: dict[Path, int]) -> None:
@@ -480,7 +518,10 @@ def _read_event(value: dict[str, Any]) -> None:
     """Give an event of OpenHands the fields of a message: an action is a call, an observation its result."""
     action, observation, number = value.get("action"), value.get("observation"), value.get("id")
     about, args = (one if type(one) is dict else {} for one in (value.get("tool_call_metadata"), value.get("args")))
-    if type(observation) is str and type(value.get("content")) is str:
+    if observation in {"agent_state_changed", "error"} and not about:  # of the agent itself
+        extras = value.get("extras")
+        value["error"] = value.get("content") or (extras.get("reason") if type(extras) is dict else None)
+    elif type(observation) is str and type(value.get("content")) is str:
         value.update(role="tool", tool_call_id=about.get("tool_call_id") or str(value.get("cause", number)))
         value.setdefault("name", about.get("function_name") or observation)
     elif action in {"message", "system"}:

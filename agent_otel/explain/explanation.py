@@ -105,15 +105,15 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
             yield chunk
 
     chunks = counted()
-    read_messages(chunks, turns.take, held, _STEPS)
+    read_messages(chunks, turns, held, _STEPS)
     deque(chunks, 0)  # what the reader left
     total = read_bytes if source.bytes is None else source.bytes
-    found = turns.longest()
+    found, refused = turns.longest()
     requests = Held(held.prints, len(held.prints), held.modulus, lambda _: None) if found else None
     breakdown = breakdown_chunks(source.chunks(), total, lambda _: None, held=requests, steps=_STEPS)
     if breakdown is None:
         raise SourceError(f"{name} is not JSON")
-    notes = list(source.notes)
+    notes = [*source.notes, *(f"A model request was {what}." for what in refused)]
     if not breakdown.exact:
         notes.append("A part could not be read, or is estimated: figures are lower bounds.")
     # The sizes of a runtime's payloads in their order, by name and boundary.

@@ -36,8 +36,9 @@ _READ: Final = frozenset(
     {
         *_STATUSES,
         *_CODES_IN,
-        *("Error", "Message", "ResponseMetadata", "_content", "body", "content", "data", "detail", "details", "error"),
-        *("errors", "message", "metadata", "msg", "param", "raw", "response", "server_message"),
+        *("Error", "Message", "ResponseMetadata", "_content", "applicationFailureInfo", "body", "cause", "content"),
+        *("data", "detail", "details", "error", "errors"),
+        *("message", "metadata", "msg", "param", "raw", "response", "server_message"),
     }
 )
 _REASONS_BY_CODE: Final = {
@@ -58,6 +59,9 @@ _REASONS_BY_CODE: Final = {
     **dict.fromkeys(("string_above_max_length", "string_too_long"), semconv.STRING_TOO_LONG),
 }
 _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
+#: A status and a code in a text: SDKs, proxies and exports write the body of an answer as text.
+_STATUS_IN: Final = r"\b(?:error|status)[ _]code\W{1,3}(4\d\d)\b|^(4\d\d) [A-Z_]{5}"
+_CODE_IN: Final = r"""['"](?:code|type)\\?['"]:\s{0,2}\\?['"](\w{1,64})"""
 _UNSENT: Final = "ParamValidationError"  # botocore's, of a request that no provider has seen
 #: Codes of bad requests about the account, not about the request.
 _NOT_ITS_FAULT: Final = r"throttl|quota|expired|credential|access|auth|billing|rate_?limit"
@@ -95,6 +99,7 @@ _WORDS: Final = {
         r"exceeded model token limit|reduce the length of the (?:messages|prompt|input)|range of input length",
         r"must have less than \d+ tokens|inputs.? tokens \+ .?max_new_tokens|(?:prompt|input) exceeds max",
         r"\b(?:input|prompt)\b[^.]{0,60}\btokens?\b[^.]{0,60}\b(?:exceed|limit of|maximum of)",
+        rf"{_CLASS}|\bexit_context\b",
         r"kontext(?:l[äa]nge|fenster)|(?:longueur|fen[êe]tre)[^.]{0,20} contexte",
         r"(?:longitud|ventana|comprimento)[^.]{0,20} contexto|コンテキスト|上下文|输入.{0,8}过长",
     ),
@@ -131,7 +136,7 @@ def _reason(error: Any, found: _Said, said: str) -> str | None:
     for code in found.codes:
         if code in _REASONS_BY_CODE:
             return _REASONS_BY_CODE[code]
-    statuses = (found.statuses.get(name) for name in _STATUSES)
+    statuses = (found.statuses.get(name) for name in (*_STATUSES, ""))
     status = next((one for one in statuses if one is not None and one != _STREAMED), None)
     is_elsewhere = status is not None and not 400 <= status < 500  # noqa: PLR2004 - errors of the client
     if is_elsewhere or is_named(error, _UNSENT):
@@ -172,6 +177,9 @@ class _Said:
             said = value[:_MOST_CHARACTERS].decode(errors="replace") if cls is bytes else text(value) or ""
             if key in _CODES_IN:
                 self.codes.append(said.lower()[:_MOST_CHARACTERS])
+            self.codes += re.findall(_CODE_IN, said[:_MOST_CHARACTERS].lower())
+            if status := re.search(_STATUS_IN, said[:_MOST_CHARACTERS], re.IGNORECASE):
+                self.statuses.setdefault("", int(status[1] or status[2]))
             if len(self.texts) < _MOST_TEXTS:
                 self.texts.append(said[:_MOST_CHARACTERS])
         elif levels:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.rows import each_row
 from tests.unit.cli.running import run
-from tests.unit.cli.test_explain import chat, explained, result, savings, written
+from tests.unit.cli.test_explain import chat, event, explained, payloads, result, savings, written
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,6 +177,45 @@ def test_cuts_repeats_and_missing_halves_have_their_turns(tmp_path: Path) -> Non
     ran = run("explain", tmp_path / "payload.json")
     assert "has the arguments of turn 4" in ran.out
     assert "  0 %" not in ran.out
+
+
+TOO_LONG = "Error code: 400 - {'error': {'message': 'Shorten it', 'code': 'context_length_exceeded'}}"
+UNPAIRED = "An assistant message with 'tool_calls' must be followed by tool messages"
+LARGE = "Error code: 413 - {'type': 'error', 'error': {'type': 'request_too_large', 'message': 'Send less'}}"
+
+
+def refusals() -> list[tuple[Any, list[tuple[int, str]]]]:
+    """Return exports with refused requests, and the turns and reasons of these."""
+    events: list[Any] = []
+    for turn in (1, 2):
+        given = payloads({"messages": chat(turn)})
+        events.append(event(len(events) + 1, "ActivityTaskScheduled", activityType={"name": "ask"}, input=given))
+        cause = {"message": LARGE, "applicationFailureInfo": {"type": "APIStatusError"}}
+        failure = {"message": TOO_LONG} if turn == 1 else {"message": "Activity task failed", "cause": cause}
+        events.append(event(len(events) + 1, "ActivityTaskFailed", failure=failure))
+    failed = {"run_type": "llm", "inputs": {"messages": [chat(3)]}, "outputs": None, "error": f"Bad({TOO_LONG!r})"}
+    observation = {"type": "GENERATION", "input": chat(2), "level": "ERROR", "statusMessage": UNPAIRED}
+    state = {"agent_state": "error", "reason": "litellm.ContextWindowExceededError: too much"}
+    ended = {"id": 99, "observation": "agent_state_changed", "content": "", "extras": state}
+    of_tools = {"error": "413 Request Entity Too Large", "detail": "String should have at most 5 characters"}
+    return [
+        ({"events": events}, [(1, "refused: context"), (2, "refused: too_large")]),
+        ({"run_type": "chain", "child_runs": [{**failed, "error": None}, failed]}, [(3, "refused: context")]),
+        ({"observations": [observation]}, [(2, "refused: call_without_result")]),
+        ([*openhands()[:7], ended], [(3, "refused: context")]),
+        ({"history": chat(3), "info": {"exit_status": "exit_context"}}, [(3, "refused: context")]),
+        ({"messages": chat(2), "runs": [{"run_type": "tool", "error": TOO_LONG}], "pages": [of_tools]}, []),
+    ]
+
+
+def test_refused_requests_have_their_turns(tmp_path: Path) -> None:
+    for value, expected in refusals():
+        found = explained(written(tmp_path, value))
+        turns = enumerate(found["turns"], 1)
+        shown = [(number, *each) for number, turn in turns for each in turn["incidents"]]
+        assert [(number, what, "") for number, what in expected] == shown
+    only = explained(written(tmp_path, {"response": {"status_code": 400, "body": {"error": {"message": TOO_LONG}}}}))
+    assert ["A model request was refused: context."] == only["notes"]
 
 
 def test_a_session_of_openai_s_agents_sdk(tmp_path: Path) -> None:
