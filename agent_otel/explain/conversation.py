@@ -61,10 +61,19 @@ _AROUND: Final = ("data", "kwargs", "message")
 #: Fields of a model request: its messages, and the texts beside them that the model reads as well.
 _LISTS: Final = frozenset({"contents", "input", "messages"})
 _BESIDE: Final = frozenset(
-    {"instructions", "system", "systemInstruction", "system_instruction", "system_instructions", "tools", "handoffs"}
+    (
+        *("handoffs", "instructions", "model_request_parameters", "system", "systemInstruction", "system_instruction"),
+        *("system_instructions", "tools"),
+    )
+)
+#: Fields of the definition of a tool.
+_SCHEMAS: Final = frozenset(
+    {"function", "functionDeclarations", "inputSchema", "input_schema", "parameters", "toolSpec"}
 )
 #: Fields of a message that a model request holds; others, such as LangChain's ``artifact``, stay with the program.
-_REQUESTED: Final = ("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary")
+_REQUESTED: Final = (
+    *("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary", "instructions"),
+)
 
 
 #: Fields in which exports keep what a provider said: of runs, events and items.
@@ -411,9 +420,7 @@ class _Visitor:
             return
         if not spot.around.is_in_message():
             self._tell(fields.value)
-        if not _LISTS.isdisjoint(fields.value):  # a model request itself
-            for name in _BESIDE.intersection(fields.value):
-                self._hold(fields.value, name, (), fields.rests, {})
+        self._request(fields.value, fields.rests)
         owner = spot.around.owner()
         if self._put(spot, fields.value, fields.kept) and owner is not None:
             owner.rests.update(fields.rests)
@@ -436,11 +443,25 @@ class _Visitor:
                 if (type(member) is dict or type(member) is list) and levels:
                     self._search(member, levels - 1)
             self._tell(value)
+            self._request(value, {})
             return
         node = _Open()
         for element in value:
             if type(element) is dict and not self._emit(node, element, {}) and levels:
                 self._search(element, levels - 1)
+
+    def _request(self, value: dict[str, Any], rests: _Rests) -> None:
+        """Add the texts beside the messages of an object, or of an activity's arguments, that is a model request."""
+        if not _LISTS.isdisjoint(value):
+            for name in _BESIDE.intersection(value):
+                self._hold(value, name, (), rests, {})
+        arguments = value.get("payloads")
+        if type(arguments) is list:
+            given = [one for one in arguments if type(one) is dict and "data" in one]
+            if any(_all_like(one["data"], _is_like_message) for one in given):
+                for one in given:
+                    if type(one["data"]) is str or _all_like(one["data"], _is_tool):
+                        self._hold(one, "data", (), rests, {})
 
     def _tell(self, value: dict[str, Any]) -> None:
         """Note the refusal of a provider that a run, an event or an item has, but not the error of a tool."""
@@ -476,6 +497,8 @@ class _Visitor:
                 self._hold(message, name, (), rests, cut)
         size = json_size(value, _NODES).bytes + sum(rest_bytes for rest_bytes, *_ in rests.values())
         self._turns.take(around, Message(message, size, cut, transcript(message)))
+        if around.is_list and not around.value:
+            around.value.append({"role": "user"})  # instead of all messages
         return True
 
     def _hold(self, container: Any, key: Any, around: Path, rests: _Rests, cut: dict[Path, int]) -> None:
@@ -537,6 +560,14 @@ def _is_like_message(value: dict[str, Any]) -> bool:
     if type(role) is str:
         return role in _ROLES
     return "parts" in value or (type(kind) is str and (kind in _ROLES or kind in _ITEMS))
+
+
+def _is_tool(value: dict[str, Any]) -> bool:
+    return not _SCHEMAS.isdisjoint(value)
+
+
+def _all_like(value: Any, is_like: Callable[[dict[str, Any]], bool]) -> bool:
+    return type(value) is list and bool(value) and all(type(one) is dict and is_like(one) for one in value)
 
 
 def _is_message(value: dict[str, Any]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -37,6 +37,7 @@ _STEPS: Final = 10_000_000
 _FAR: Final = 0.1
 #: Events of a Temporal history above which the server terminates the workflow (limit.historyCount.error).
 _MOST_EVENTS: Final = 51_200
+_PAYLOAD: Final = ".payloads[].data"
 _PAYLOADS: Final = ("activity_input", "activity_output", "workflow_input", "workflow_output", "state", "message")
 
 
@@ -113,6 +114,9 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
     breakdown = breakdown_chunks(source.chunks(), total, lambda _: None, held=requests, steps=_STEPS)
     if breakdown is None:
         raise SourceError(f"{name} is not JSON")
+    if breakdown.unread is not None and source.runtime == "temporal":  # the rest is the server's
+        paths = {path: count for path, count in breakdown.unread.paths.items() if _PAYLOAD in path}
+        breakdown = replace(breakdown, unread=breakdown.unread._replace(paths=paths))
     notes = [*source.notes, *(f"A model request was {what}." for what in refused)]
     if not breakdown.exact:
         notes.append("A part could not be read, or is estimated: figures are lower bounds.")

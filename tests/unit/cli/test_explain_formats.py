@@ -7,6 +7,8 @@ import json
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.rows import each_row
 from tests.unit.cli.running import run
 from tests.unit.cli.test_explain import chat, event, explained, payloads, result, savings, written
@@ -156,6 +158,27 @@ def test_the_instructions_of_a_model_request_are_read(tmp_path: Path) -> None:
     request = {"model": "m", "system_instructions": said, "tools": [{"name": "search"}], "input": chat(2)}
     found = explained(written(tmp_path, {"input": request, "kept": said[::-1]}))
     assert {"kept"} == set(found["breakdown"]["unread"]["paths"])
+
+
+@pytest.mark.parametrize("size", [20, 2_000])
+def test_what_is_a_model_request_in_a_history_is_read(tmp_path: Path, size: int) -> None:
+    """Rules, instructions and definitions of tools as histories of agents have them; ``size`` is in lines."""
+    rules, more, said = ("\n".join(f"{name} {n} of the shop holds" for n in range(size)) for name in ("A", "B", "C"))
+    tools = [{"type": "function", "function": {"name": "search", "description": more}}]
+    message = {"parts": [{"content": "Which?", "part_kind": "user-prompt"}], "instructions": rules, "kind": "request"}
+    parameters = {"function_tools": [{"name": "search", "description": more}]}
+    rows: list[tuple[list[Any], set[str]]] = [
+        ([rules, chat(2), tools], set()),  # a loop's own activity
+        ([rules, {"n": 1}], {"data"}),  # the arguments of a tool
+        ([{"system_instructions": rules, "input": chat(2), "tools": tools, "kept": said}], {"data.kept"}),
+        ([{"messages": [message], "model_request_parameters": parameters, "deps": {"kept": said}}], {"data.deps.kept"}),
+    ]
+    for given, unread in rows:
+        arguments = {"payloads": [payloads(each)["payloads"][0] for each in given]}
+        scheduled = event(2, "ActivityTaskScheduled", activityType={"name": "a"}, input=arguments)
+        started = event(1, "ActivityTaskScheduled", activityType={"name": "b"}, input=payloads(chat(1)))
+        found = explained(written(tmp_path, {"events": [started, scheduled]}))["breakdown"]["unread"]["paths"]
+        assert unread == {path.partition("payloads[].")[2] for path in found}
 
 
 def test_cuts_repeats_and_missing_halves_have_their_turns(tmp_path: Path) -> None:
