@@ -419,8 +419,7 @@ class _Visitor:
         if spot.key is None and not spot.around.is_in_message() and self._emit(spot.around, fields.value, fields.rests):
             return
         if not spot.around.is_in_message():
-            self._tell(fields.value)
-        self._request(fields.value, fields.rests)
+            self._look(fields.value, fields.rests)
         owner = spot.around.owner()
         if self._put(spot, fields.value, fields.kept) and owner is not None:
             owner.rests.update(fields.rests)
@@ -442,33 +441,27 @@ class _Visitor:
             for member in value.values():
                 if (type(member) is dict or type(member) is list) and levels:
                     self._search(member, levels - 1)
-            self._tell(value)
-            self._request(value, {})
+            self._look(value, {})
             return
         node = _Open()
         for element in value:
             if type(element) is dict and not self._emit(node, element, {}) and levels:
                 self._search(element, levels - 1)
 
-    def _request(self, value: dict[str, Any], rests: _Rests) -> None:
-        """Add the texts beside the messages of an object, or of an activity's arguments, that is a model request."""
+    def _look(self, value: dict[str, Any], rests: _Rests) -> None:
+        """Look for the texts beside the messages of a request, and for what a provider said, in an object."""
         if not _LISTS.isdisjoint(value):
             for name in _BESIDE.intersection(value):
                 self._hold(value, name, (), rests, {})
-        arguments = value.get("payloads")
-        if type(arguments) is list:
-            given = [one for one in arguments if type(one) is dict and "data" in one]
-            if any(_all_like(one["data"], _is_like_message) for one in given):
-                for one in given:
-                    if type(one["data"]) is str or _all_like(one["data"], _is_tool):
-                        self._hold(one, "data", (), rests, {})
-
-    def _tell(self, value: dict[str, Any]) -> None:
-        """Note the refusal of a provider that a run, an event or an item has, but not the error of a tool."""
-        kinds = (value.get(name) for name in ("run_type", "type", "kind", "observation_type"))
-        if any(type(kind) is str and "tool" in kind.lower() for kind in kinds):
-            return
-        for name in _FAILURES.intersection(value):
+        arguments = value.get("payloads")  # of an activity
+        given = [one for one in arguments if type(one) is dict and "data" in one] if type(arguments) is list else ()
+        if any(_all_like(one["data"], _is_like_message) for one in given):
+            for one in given:
+                if type(one["data"]) is str or _all_like(one["data"], _SCHEMAS.intersection):
+                    self._hold(one, "data", (), rests, {})
+        kinds = (value.get(name) for name in ("run_type", "type", "kind"))
+        is_tool = any(type(kind) is str and "tool" in kind.lower() for kind in kinds)
+        for name in () if is_tool else _FAILURES.intersection(value):
             found = refusal(value[name])
             if found is not None and (found.reason in _CERTAIN or re.search(_PROVIDERS, found.said)):
                 self._turns.failed(blamed(found, (), is_continued=True)[0])
@@ -562,11 +555,7 @@ def _is_like_message(value: dict[str, Any]) -> bool:
     return "parts" in value or (type(kind) is str and (kind in _ROLES or kind in _ITEMS))
 
 
-def _is_tool(value: dict[str, Any]) -> bool:
-    return not _SCHEMAS.isdisjoint(value)
-
-
-def _all_like(value: Any, is_like: Callable[[dict[str, Any]], bool]) -> bool:
+def _all_like(value: Any, is_like: Callable[[dict[str, Any]], object]) -> bool:
     return type(value) is list and bool(value) and all(type(one) is dict and is_like(one) for one in value)
 
 

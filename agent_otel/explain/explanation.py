@@ -37,7 +37,6 @@ _STEPS: Final = 10_000_000
 _FAR: Final = 0.1
 #: Events of a Temporal history above which the server terminates the workflow (limit.historyCount.error).
 _MOST_EVENTS: Final = 51_200
-_PAYLOAD: Final = ".payloads[].data"
 _PAYLOADS: Final = ("activity_input", "activity_output", "workflow_input", "workflow_output", "state", "message")
 
 
@@ -115,7 +114,7 @@ def explain(name: str, source: Source, model: str = "", facts: ModelFacts = UNKN
     if breakdown is None:
         raise SourceError(f"{name} is not JSON")
     if breakdown.unread is not None and source.runtime == "temporal":  # the rest is the server's
-        paths = {path: count for path, count in breakdown.unread.paths.items() if _PAYLOAD in path}
+        paths = {path: count for path, count in breakdown.unread.paths.items() if ".payloads[].data" in path}
         breakdown = replace(breakdown, unread=breakdown.unread._replace(paths=paths))
     notes = [*source.notes, *(f"A model request was {what}." for what in refused)]
     if not breakdown.exact:

@@ -21,7 +21,6 @@ import tempfile
 import time
 from base64 import b64decode
 from dataclasses import dataclass, field
-from itertools import accumulate
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -320,24 +319,24 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
     sizes = connection.execute(_SIZES, (chosen,)).fetchall()
     steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
     (threads,) = connection.execute(_THREADS).fetchone()
-    notes = [f"Thread {chosen}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."]
     has_writes = connection.execute(_IS_TABLE, ("writes",)).fetchone() is not None
     written = connection.execute(_WRITES, (chosen,)).fetchone()[0] if has_writes else 0
-    notes += [stored([step.bytes for step in steps], int(written)), *_equal(connection, str(chosen), text)]
+    notes = [*_stored(chosen, threads, steps, int(written)), *_equal(connection, str(chosen), text)]
     return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
 
 
-def stored(sizes: list[int], more_bytes: int = 0) -> str:
+def _stored(thread: object, threads: int, steps: list[Step], more_bytes: int) -> list[str]:
     """Return what a thread takes in a store with all its checkpoints, and when it is larger."""
-    totals = list(accumulate(sizes))
-    all_bytes = totals[-1] + more_bytes
+    sizes = [step.bytes for step in steps]
+    all_bytes = sum(sizes) + more_bytes
     said = f"The store has {all_bytes:,} bytes of it, {all_bytes / max(1, sizes[-1]):,.1f} times the last checkpoint"
     more = max(0, sizes[-1] - sizes[-2]) if len(sizes) > 1 else 0
     ahead = []
     for name, limit in _MILESTONES.items():
         fit = turns_until_full(limit - 1 - all_bytes, sizes[-1], more) if limit > all_bytes else None
         ahead += [] if fit is None else [f"{name} after {fit + 1:,} more"]
-    return f"{said}: {', '.join(ahead)}." if ahead else f"{said}."
+    what = f"Thread {thread}, one of {threads:,}: the last of its {len(steps):,} checkpoints, as JSON."
+    return [what, f"{said}: {', '.join(ahead)}." if ahead else f"{said}."]
 
 
 # PostgreSQL keeps each version of a channel once, beside the checkpoints that name it.
@@ -397,8 +396,7 @@ def _in_postgres(url: str, thread: str | None, stack: contextlib.ExitStack) -> S
     except psycopg.Error as error:
         raise SourceError(f"{shown} cannot be read: {str(error).strip().splitlines()[0]}") from error
     text = _written(checkpoint)
-    notes = [f"Thread {chosen}, one of {found[1]:,}: the last of its {len(steps):,} checkpoints, as JSON."]
-    notes.append(stored([step.bytes for step in steps], int(writes) + sum(blobs.values())))
+    notes = _stored(chosen, found[1], steps, int(writes) + sum(blobs.values()))
     return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "postgres", steps, notes=notes)
 
 
@@ -406,8 +404,6 @@ def _channel(kind: str, blob: bytes) -> Any:
     """Return the value of a channel, or text of the same size where it cannot be read."""
     try:
         return json.loads(json_text(blob) if kind == "msgpack" else blob if kind == "json" else "")
-    except ImportError as error:
-        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
     except ValueError:
         return _masked(blob)
 
@@ -441,8 +437,6 @@ def _decoded(connection: sqlite3.Connection, kind: str, row: int, size: int | No
         return data
     try:
         return json_text(data)
-    except ImportError as error:
-        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
     except ValueError as error:
         raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
 
@@ -472,7 +466,10 @@ def json_text(data: bytes) -> str:
     Raises:
         ValueError: the bytes are not msgpack, end too early, or need more memory than there is.
     """
-    import msgpack  # type: ignore[import-untyped] # noqa: PLC0415 - needs an extra
+    try:
+        import msgpack  # type: ignore[import-untyped] # noqa: PLC0415 - needs an extra
+    except ImportError as error:
+        raise SourceError(f"LangGraph checkpoints need msgpack: {installed_with('cli')}") from error
 
     def decoded(data: bytes, levels: int) -> Any:
         def constructed(code: int, data: bytes) -> Any:
