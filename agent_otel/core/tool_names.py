@@ -30,6 +30,12 @@ called: dict[str, None] = {}
 descriptions: dict[str, str] = {}
 
 
+def reset() -> None:
+    """Forget all names."""
+    for names in (seen, offered, called, descriptions):
+        names.clear()
+
+
 def is_called(name: str) -> bool:
     """Return whether an adapter has called a tool of this name; clients prefix it with the name of its server."""
     if name in called:
