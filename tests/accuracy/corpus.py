@@ -132,6 +132,28 @@ def _whole(lines: list[str], seed: str, each: int) -> Iterator[Case]:
 
 
 @lru_cache(maxsize=1)
+def silent() -> list[Case]:
+    """Return cuts without a word, at a length or in a character, and whole results that look the same."""
+    chance = random.Random("silent")
+    kinds = [kind for kind in CONTENTS if kind not in ("JSON", "HTML")]
+    caps = (5_000, 8_192, 10_000, 16_000, 20_000, 30_000, 40_000, 50_000, 65_536, 100_000, 131_072)
+    lengths = [
+        Case("suspected", "en", "a cap", "tail", CONTENTS[kind](chance, cap)[:cap]) for cap in caps for kind in kinds
+    ]
+    texts = [prose(chance, 3_000, language).encode() for language in ("de", "fr", "ru", "zh", "ja", "ko") * 9]
+    ends = [next(at for at in range(2_000, 3_000) if text[at] & 0xC0 == 0x80) for text in texts]
+    halves = [text[:end].decode("utf-8", "replace") for text, end in zip(texts, ends, strict=True)]
+    decoded = [f"{CONTENTS[kind](chance, 900)}\n{'PK' * 9}\ufffd" for kind in kinds]
+    padded = [CONTENTS[kind](chance, 7_000).ljust(8_192)[:8_191] + "\n" for kind in kinds[:4]]
+    return [
+        *lengths,
+        *(Case("suspected", "en", "half a character", "tail", text) for text in halves),
+        *(Case(None, "", "decoded bytes", "", text) for text in decoded),
+        *(Case(None, "", "a padded record", "", text) for text in padded),
+    ]
+
+
+@lru_cache(maxsize=1)
 def tuned() -> list[Case]:
     """Return the cases that rules may be tuned on."""
     chance = random.Random("whole")

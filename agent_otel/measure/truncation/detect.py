@@ -38,25 +38,39 @@ _TAIL: Final = 288
 _MIDDLE: Final = 48
 _SHORT: Final = 1_024
 #: Stems that are searched in the whole text, the commonest first, as many as the budget of 5 µs allows.
-_WIDE: Final = ("runcated", "omitted", "clipped>", "elided", "\n[...", "\n...")
-_FEW_CHARACTERS: Final = 22_000
+_WIDE: Final = ("truncated", "omitted", "elided", "clipped>", "\n[...", "\n...")
 _MORE_CHARACTERS: Final = 240_000
+_SINGLE: Final = ("略", "략", "截")  # a single letter is found in a text at next to no cost
+_MANY_CHARACTERS: Final = 9_200
+_FEW_CHARACTERS: Final = 23_000
 _BUDGETED: Final = 16 * 1024
 _LONGEST_WIDE: Final = 96 * 1024
 #: Longer texts are searched around these shares of their length.
 _SHARES: Final = (0.0, 0.1, 0.2, 0.25, 0.33, 0.5, 0.67, 0.75, 0.8, 0.9, 1.0)
 _AT_SHARE: Final = 1_536
 _STEMS: Final = ENGLISH.stems
-_NONE: Final = -len(_STEMS)
 #: Rarer stems are searched when a text has dots or other letters, or when its first or last line may be a notice.
 _RARER: Final = (*ENGLISH.rarer, *(stem for words in LANGUAGES.values() for stem in words.stems if stem.isascii()))
 _FOREIGN: Final = tuple(stem for words in LANGUAGES.values() for stem in words.stems if not stem.isascii())
+_DATA: Final = ('{"', "[{", '["', "[[", "{\n", "[\n", "{'", "['")
+_DATA_ENDS: Final = ("}", "}\n", "}]", "}]\n", '"]', '"]\n', "\n]", "\n]\n", "]]")
 _BEGINNINGS: Final = (
-    *("[", "(", "<result", "Only ", "only ", "Listed ", "Displaying ", "WARNING", "Warning", "Note", "Full ", "Job"),
+    *("…", "Tool ", "Error: ", "[Message", "│", "The result", "Response", "Content", "File ", "Log ", "Search"),
+    *("Only ", "only ", "Listed ", "Displaying ", "WARNING", "Warning", "Note", "Full ", "Job", "IMPORTANT"),
     *("The complete ", "The full ", "Skipping ", "There are more", "Output ", "Result", "Mostrando ", "Exibindo "),
-    *("Affichage ", "Se muestran ", "Die ", "La ", "Le ", "El ", *"123456789"),
+    *("Affichage ", "Se muestran ", "Die ", "La ", "Le ", "El ", "Show"),
 )
-_ENDINGS: Final = ("]", ")", ">", "]\n", ")\n", ">\n")
+_YEARS: Final = ("201", "202")  # of a log
+_FRAMES: Final = "[(<123456789"
+_FRAMED: Final = pattern(
+    r"[\[(]\S*[^\s\])] [^\n]*[\])]\W*$|<(?:result|persisted|system|warning|notice|error)|[\[(]?\d[\d,.]*\+? [^\d\W]",
+    re.MULTILINE,
+)
+_ENDINGS: Final = ("]", ")", ">", "...", "…", "]\n", ")\n", ">\n", "...\n")
+_ENDING: Final = pattern(
+    r"(?:\[\w\S* \S+ [^\n]*|\[[A-Z ]{8,}|(?:^|[^\w)'\"=])[\[(<](?:[^\s()<>]+ [^\n]*|\w+))[\])>]\W*$|(?:\.{3}|…)\W*$|"
+    r"</(?:error|note|NOTE|notice|warning|result|system-reminder|elided_chars)>\W*$"
+)
 _REFUSED_STARTS: Final = frozenset("<4HECR{")
 
 #: First characters of texts that may be cut by their shape, and the first of those that are half a character.
@@ -122,72 +136,81 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
     # Python finds a single letter in a text at next to no cost, and most texts end here.
     if (
         first in _SHAPED
-        or last in "]\ufffd"
+        or last in "]>\ufffd"
         or last >= _HALF
         or length in KNOWN_CAPS
         or size_bytes in KNOWN_CAPS
         or first.isspace()
-        or text.find("{", 0, _FRONT) >= 0
-        or text.find("[", 0, _FRONT) >= 0
+        or text.find('":', 0, _FRONT) >= 0
     ):
-        return _shape_cut(text, length, size_bytes)
+        return _shape_cut(text, size_bytes)
     return None
 
 
 def _noticed(text: str, length: int) -> str | None:
-    """Return the reason of a notice. Search both ends and the middle first, then the whole text."""
-    window = text
-    if length > _SHORT:
-        fifth, middle = length // 5, length // 2
-        inner = text[fifth - _MIDDLE : fifth + _MIDDLE] + text[middle - _MIDDLE : middle + _MIDDLE]
-        window = text[:_HEAD] + inner + text[-_TAIL:]
-    seen: set[int] = set()
-    stems = _stems_in(window)
-    if stems:
-        places = [(length - _TAIL, length), (0, _HEAD)]
-        places += ((at - _MIDDLE, at + _MIDDLE) for at in (length // 2, length // 5))
-        found = None
-        for stem, (begin, end) in product(stems, [(0, length)] if window is text else places):
-            reason = notices.read(text, stem, begin, end, seen)
-            if reason is OFFLOADED:
-                return reason
-            found = found or reason
-        if found is not None:
-            return found
-    if window is text:
-        return None
+    """Return the reason of a notice; one that says where the result is stored outweighs the others."""
+    if length <= _SHORT:
+        stems = _stems_in(text)
+        return _read(text, stems, ((0, length),)) if stems else None
+    middle = length // 2
+    stems = _stems_in(text[:_HEAD] + text[middle - _MIDDLE : middle + _MIDDLE] + text[-_TAIL:])
     if length > _LONGEST_WIDE:
-        middles = (int(share * length) for share in _SHARES)
-        return _first(text, product(_WIDE[:4], ((max(at - _AT_SHARE, 0), at + _AT_SHARE) for at in middles)), seen)
-    most = max((_FEW_CHARACTERS if length <= _BUDGETED else _MORE_CHARACTERS) // length, 1)
-    stems = [stem for stem in _WIDE[:most] if text.rfind(stem) >= 0]
-    return _first(text, ((stem, (0, length)) for stem in stems), seen) if stems else None
+        middles = [int(share * length) for share in _SHARES]
+        parts = [(max(at - _AT_SHARE, 0), at + _AT_SHARE) for at in middles]
+        wide = list(_WIDE[:4])
+    else:
+        few = max(_MANY_CHARACTERS // length, min(_FEW_CHARACTERS // length, 2))
+        most = few if length <= _BUDGETED else _MORE_CHARACTERS // length
+        begin = 0 if most > 1 else length // 5 - _MIDDLE
+        end = length - begin
+        parts = [(begin, end)]
+        wide = [stem for stem in _WIDE[:most] if text.rfind(stem, begin, end) >= 0]
+        if not text.isascii():
+            wide += [stem for stem in _SINGLE if text.rfind(stem, begin, end) >= 0]
+    found = None
+    if stems:
+        ends = ((length - _TAIL, length), (0, _HEAD), (middle - _MIDDLE, middle + _MIDDLE))
+        found = _read(text, stems, ends)
+    return found or (_read(text, wide, parts) if wide else None)
 
 
-def _first(text: str, places: Iterable[tuple[str, tuple[int, int]]], seen: set[int]) -> str | None:
-    """Return the reason of the first notice near a stem in the given parts of a text."""
-    return next(filter(None, (notices.read(text, stem, begin, end, seen) for stem, (begin, end) in places)), None)
+def _read(text: str, stems: Iterable[str], parts: Iterable[tuple[int, int]]) -> str | None:
+    """Return the reason of a notice near a stem in parts of a text."""
+    found = None
+    seen: set[int] = set()
+    for stem, (begin, end) in product(stems, parts):
+        reason = notices.read(text, stem, begin, end, seen)
+        if reason is OFFLOADED:
+            return reason
+        found = found or reason
+    return found
 
 
 def _stems_in(window: str) -> list[str]:
-    """Return the stems in a text. Search the rarer ones only where signs of a notice are."""
+    """Return the stems in a text. Search the rarer ones only where the first or the last line may be a notice."""
     last_place = window.rfind
-    stems = []
-    if sum(map(last_place, _STEMS)) > _NONE:  # in one call, because most texts have none
-        stems = [stem for stem in _STEMS if last_place(stem) >= 0]
-    is_data = window[0] in "{[" and not window[1:2].isalpha()
+    stems = [stem for stem in _STEMS if last_place(stem) >= 0]
     line = last_place("\n", 0, -2) + 1
-    is_at_edge = window.startswith(_BEGINNINGS) or window.startswith(_BEGINNINGS, line) or window.endswith(_ENDINGS)
-    if (is_at_edge and not is_data) or last_place("...") >= 0:
+    is_closed = window.endswith(_DATA_ENDS)
+    if is_closed and last_place("elided") >= 0:
+        stems.append("elided")
+    if not (is_closed and window.startswith(_DATA)) and (
+        last_place("...") >= 0
+        or (window.endswith(_ENDINGS) and _ENDING.search(window, line) is not None)
+        or window.startswith(_BEGINNINGS)
+        or window.startswith(_BEGINNINGS, line)
+        or (window[0] in _FRAMES and not window.startswith(_YEARS) and _FRAMED.match(window) is not None)
+        or (window[line] in _FRAMES and not window.startswith(_YEARS, line) and _FRAMED.match(window, line) is not None)
+    ):
         stems += [stem for stem in _RARER if last_place(stem) >= 0]
     if not window.isascii():
         stems += [stem for stem in _FOREIGN if last_place(stem) >= 0]
     return stems
 
 
-def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
+def _shape_cut(text: str, size_bytes: int | None) -> Cut | None:
     """Find a cut without a marker, by the shape of a text, its end or its length."""
-    first = text[0]
+    first, length = text[0], len(text)
     if length <= LONGEST and first in _REFUSED_STARTS and is_page(text):
         return Cut(MARKER)
     if (first in "{[(" or first.isspace()) and is_cut_document(text):
@@ -197,7 +220,8 @@ def _shape_cut(text: str, length: int, size_bytes: int | None) -> Cut | None:
             return Cut(MARKER)
     elif (text.find("{", 1, _FRONT) > 0 or text.find("[", 1, _FRONT) > 0) and is_cut_behind_words(text):
         return Cut(CUT_JSON)
-    if text.endswith(" columns]") and _DOTTED_ROW.search(text[-_TAIL:]):
+    is_elided = text.endswith("</output_tail>") and "<elided_chars>" in text  # mini-swe-agent
+    if is_elided or (text.endswith(" columns]") and _DOTTED_ROW.search(text[-_TAIL:])):
         return Cut(MARKER)
     last = text[-1]  # half a character, which decoders replace or leave, or exactly the length of a known cap
     is_half = last == "\ufffd" or "\ud800" <= last <= "\udfff"
@@ -357,7 +381,7 @@ _BROKEN: Final = pattern(
 _QUOTED: Final = pattern(_TEXT, re.DOTALL)
 
 
-_PLACEHOLDERS: Final = ("...", "…", "ct]", "ay]", "ax depth", "ax_depth", "AX DEPTH")
+_PLACEHOLDERS: Final = ("...", "…", "ct]", "ay]", "depth", "DEPTH")
 #: Placeholders for nested or long values: `[Object]` of Node.js, `{...}` of Python, `max depth` of serialisers.
 _DEEP: Final = pattern(
     r"(?:[\w'\"\]]: ?|\[ ?|, ?|\n\s*)(?:\"\[(?:Object|Array|object Object)\]\"|\[(?:Object|Array)\])(?=\s*[,}\]])|"
@@ -470,14 +494,8 @@ def _is_cut_python(text: str) -> bool:
 
 
 def is_cut_inside(text: str) -> bool:
-    """Return True if an object has a placeholder for a nested or long value.
-
-    Looks at the beginning and the end of a text that begins and ends with a bracket.
-    """
-    head, tail = text[:_FRONT], text[-_TAIL:]
-    # In one call, because most texts have none.
-    if sum(map(f"{head}\n{tail}".rfind, _PLACEHOLDERS)) == -len(_PLACEHOLDERS):
+    """Return True if a text between brackets has a placeholder for a nested or long value near its ends."""
+    ends = f"{text[:_FRONT]}\n{text[-_TAIL:]}"
+    if max(map(ends.rfind, _PLACEHOLDERS)) < 0 or ends[-_BLANK_EDGE:].rstrip()[-1:] != _CLOSERS[text[0]]:
         return False
-    if text[-_BLANK_EDGE:].rstrip()[-1:] != _CLOSERS[text[0]]:
-        return False
-    return _DEEP.search(head) is not None or _DEEP.search(tail) is not None
+    return _DEEP.search(ends) is not None

@@ -47,7 +47,7 @@ _NOUN: Final = (
 )
 
 ENGLISH: Final = Language(
-    (*("runcat", "mitted", "lipped", "elided", " more ", "howing ", "hown", "too l", "aved ", "isplayed"), "ncomplete"),
+    ("runcat", "mitted", " more ", "howing "),
     r"(?:truncat(?:ed|ing)|omitt(?:ed|ing)|elided|clipped|trimmed|cropped|cut (?:off|short)|abbreviated|shortened|"
     r"skipp(?:ed|ing)|suppressed|hidden|collapsed|removed|not (?:shown|displayed|listed|included)|too (?:large|long)|"
     r"exceed(?:s|ed)|limit reached)",
@@ -65,6 +65,7 @@ ENGLISH: Final = Language(
     r"truncated output \(|full result was not stored|[\w' ]{1,24}exceeded (?:the )?(?:maximum |size )?limit of \d|"
     r"\d[\d,.]* rows? \(\d[\d,.]* shown\)",
     (
+        *("elided", "lipped", "hown", "too l", "aved ", "isplayed", "ncomplete", "howed ", "more than"),
         *("RUNCAT", "rimmed", "kipp", "idden", "uppressed", "isted", "imited to", "xceed", "hortened", "emoved"),
         *("ropped", "nly ", "ritten to", "ull result", " artifact", "ffloaded: ", "mitting", "emaining", "dditional "),
     ),
@@ -231,7 +232,9 @@ _PLAIN: Final = pattern(r"[^\"'`\[\]{}=|<>]{1,200}")
 _DRESS: Final = pattern(r"\x1b\[[\d;]*m|^\s*\d+(?:\t|→)|^\s*\d+: ")
 _TAGS: Final = pattern(r"^(?:<(?!truncated)[a-zA-Z][\w:-]{0,64}>\s{0,4})+|(?:\s{0,4}</[\w:-]{1,64}>)+$")
 _EDGES: Final = " \t\r|│,;*_~="
-_WARNING: Final = pattern(r"(?:\W*\b(?:warning|warn|note|notice|info|caution|attention)\b\W+)+", re.IGNORECASE)
+_WARNING: Final = pattern(
+    r"(?:\W*\b(?:warning|warn|note|notice|info|important|caution|attention)\b\W+)+", re.IGNORECASE
+)
 _QUOTES: Final = "\"'`\u2018\u2019\u201c\u201d\xab\xbb"
 _QUOTED: Final = tuple(_QUOTES)
 _AFTER_LAST: Final = " \t\r\n`.…*_"
