@@ -6,13 +6,12 @@ record. Memory is bounded by a turn, not by the file.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from agent_otel import semconv, settings
+from agent_otel import settings
 from agent_otel.core.execution_state import ReadTexts, Totals
-from agent_otel.core.thread.refusals import blamed, refusal
+from agent_otel.core.thread.refusals import reason_of
 from agent_otel.core.thread.request_parts import outcome
 from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
 from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
@@ -82,12 +81,6 @@ _FAILURES: Final = frozenset(
         *("detail", "error", "errorMessage", "error_message", "exception", "exception.message", "exit_status"),
         *("failure", "lastFailure", "reason", "statusMessage", "status_message"),
     )
-)
-#: Reasons that only a provider gives; other words are a provider's if the text has one of the names.
-_CERTAIN: Final = frozenset({semconv.CONTEXT, semconv.CALL_WITHOUT_RESULT, semconv.RESULT_WITHOUT_CALL})
-_PROVIDERS: Final = (
-    r"Error code: 4|invalid_request_error|request_too_large|BadRequestError|APIStatusError|ModelHTTPError"
-    r"|status_code: 4|INVALID_ARGUMENT|\(ValidationException\)|litellm|string_above_max_length"
 )
 
 
@@ -462,9 +455,9 @@ class _Visitor:
         kinds = (value.get(name) for name in ("run_type", "type", "kind"))
         is_tool = any(type(kind) is str and "tool" in kind.lower() for kind in kinds)
         for name in () if is_tool else _FAILURES.intersection(value):
-            found = refusal(value[name])
-            if found is not None and (found.reason in _CERTAIN or re.search(_PROVIDERS, found.said)):
-                self._turns.failed(blamed(found, (), is_continued=True)[0])
+            reason = reason_of(value[name])
+            if reason is not None:
+                self._turns.failed(reason)
 
     def _put(self, spot: _Spot, value: Any, size: int) -> bool:
         """Keep a value in its container while there is room; return False where there is none."""

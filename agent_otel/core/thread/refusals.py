@@ -58,6 +58,12 @@ _REASONS_BY_CODE: Final = {
     ),
     **dict.fromkeys(("string_above_max_length", "string_too_long"), semconv.STRING_TOO_LONG),
 }
+#: Reasons that only a provider gives; other words are a provider's if the text has one of the names.
+_CERTAIN: Final = frozenset({semconv.CONTEXT, semconv.CALL_WITHOUT_RESULT, semconv.RESULT_WITHOUT_CALL})
+_PROVIDERS: Final = (
+    r"Error code: 4|invalid_request_error|request_too_large|BadRequestError|APIStatusError|ModelHTTPError"
+    r"|status_code: 4|INVALID_ARGUMENT|\(ValidationException\)|litellm|string_above_max_length"
+)
 _CLASS: Final = "ContextWindowExceeded"  # LiteLLM's
 #: A status and a code in a text: SDKs, proxies and exports write the body of an answer as text.
 _STATUS_IN: Final = r"\b(?:error|status)[ _]code\W{1,3}(4\d\d)\b|^(4\d\d) [A-Z_]{5}"
@@ -149,6 +155,13 @@ def _reason(error: Any, found: _Said, said: str) -> str | None:
     is_bad = status in _BAD_REQUEST or (status is None and "invalid_request_error" in found.codes)
     is_other = is_bad and not any(re.search(_NOT_ITS_FAULT, code) for code in found.codes)
     return semconv.OTHER_REASON if is_other else None
+
+
+def reason_of(said: Any) -> str | None:
+    """Return why a provider refused a request, from an error in a file; None for errors of tools and others."""
+    found = refusal(said)
+    is_certain = found is not None and (found.reason in _CERTAIN or re.search(_PROVIDERS, found.said))
+    return blamed(found, (), is_continued=True)[0] if found is not None and is_certain else None
 
 
 def reported(item: Any) -> Any:
