@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 STANDARD_INPUT: Final = "-"
 _LOOK: Final = 4096
+_COMPRESSED: Final = (b"\x1f\x8b", b"BZh", b"PK\3\4", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")
 _SPOOLED_BYTES: Final = 4 * 1024 * 1024  # of a pipe that are kept in memory
 _MOST_BYTES: Final = 2**29  # of a pipe, which is copied
 _MOST_SECONDS: Final = 120.0  # for a whole pipe
@@ -93,6 +94,8 @@ def opened(name: str, thread: str | None = None) -> Iterator[Source]:
         if "locked" in str(error) or "busy" in str(error):
             raise SourceError(f"{name} is in use: copy it, and explain the copy") from error
         why = "it takes too long to read" if "interrupted" in str(error) else error
+        if "no such column" in str(error):
+            why = f"its tables are of another version ({error})"
         raise SourceError(f"{name} is no LangGraph SQLite file: {why}") from error
 
 
@@ -128,6 +131,8 @@ def _recognised(name: str, file: IO[bytes], thread: str | None, stack: contextli
         raise SourceError(f"{name} is empty")
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise SourceError(f"{name} is UTF-16: convert it to UTF-8")
+    if head.startswith(_COMPRESSED):
+        raise SourceError(f"{name} is compressed: unpack it first")
     if b"\0" in head:
         raise SourceError(f"{name} is a binary file: neither JSON nor a LangGraph SQLite file")
     first = head.removeprefix(codecs.BOM_UTF8).lstrip()[:1]
@@ -315,13 +320,17 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
     if last is None:
         raise SourceError(f"{name} has no thread {thread}")
     kind, row, size = last
-    text = _decoded(connection, kind, row, size)
+    unread = []
+    try:
+        text = _decoded(connection, kind, row, size)
+    except ValueError as error:  # such as an encrypted one
+        text, unread = f'"{"x" * (size - 2)}"', [f"Only sizes are known: {error}."]
     sizes = connection.execute(_SIZES, (chosen,)).fetchall()
     steps = [Step(str(namespace), "state", int(size or 0)) for namespace, size in sizes]
     (threads,) = connection.execute(_THREADS).fetchone()
     has_writes = connection.execute(_IS_TABLE, ("writes",)).fetchone() is not None
     written = connection.execute(_WRITES, (chosen,)).fetchone()[0] if has_writes else 0
-    notes = [*_stored(chosen, threads, steps, int(written)), *_equal(connection, str(chosen), text)]
+    notes = [*unread, *_stored(chosen, threads, steps, int(written)), *_equal(connection, str(chosen), text)]
     return Source("LangGraph checkpoint", lambda: chunks_of(text), None, "langgraph", "sqlite", steps, notes=notes)
 
 
@@ -426,19 +435,21 @@ def _equal(connection: sqlite3.Connection, thread: str, text: str | bytes) -> li
 
 
 def _decoded(connection: sqlite3.Connection, kind: str, row: int, size: int | None) -> str | bytes:
-    """Return a checkpoint as JSON text."""
-    if kind not in ("json", "msgpack"):
-        raise SourceError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
+    """Return a checkpoint as JSON text.
+
+    Raises:
+        ValueError: it is in another encoding, or damaged.
+    """
     if size is None or size > _LARGEST_CHECKPOINT:
         what = "nothing" if size is None else f"{size:,} bytes, more than {_LARGEST_CHECKPOINT:,}"
         raise SourceError(f"the last checkpoint cannot be decoded: it is {what}")
+    if kind not in ("json", "msgpack"):
+        raise ValueError(f"the last checkpoint is {kind}, which is not read: only json and msgpack are")
     data: bytes = connection.execute(_CHECKPOINT, (row,)).fetchone()[0]
-    if kind == "json":
-        return data
     try:
-        return json_text(data)
+        return data if kind == "json" else json_text(data)
     except ValueError as error:
-        raise SourceError(f"the last checkpoint cannot be decoded: {error}") from error
+        raise ValueError(f"the last checkpoint cannot be decoded: {str(error).rstrip('.')}") from error
 
 
 def _session(name: str, connection: sqlite3.Connection, session: str | None) -> Source:

@@ -105,9 +105,10 @@ _WORDS: Final = {
         r"exceeded model token limit|reduce the length of the (?:messages|prompt|input)|range of input length",
         r"must have less than \d+ tokens|inputs.? tokens \+ .?max_new_tokens|(?:prompt|input) exceeds max",
         r"\b(?:input|prompt)\b[^.]{0,60}\btokens?\b[^.]{0,60}\b(?:exceed|limit of|maximum of)",
-        rf"{_CLASS}|\bexit_context\b",
+        rf"{_CLASS}|\bexit_context\b|kontekst|контекст|컨텍스트|(?:lunghezza|finestra)[^.]{{0,20}} contesto",
         r"kontext(?:l[äa]nge|fenster)|(?:longueur|fen[êe]tre)[^.]{0,20} contexte",
-        r"(?:longitud|ventana|comprimento)[^.]{0,20} contexto|コンテキスト|上下文|输入.{0,8}过长",
+        r"(?:longitud|ventana|comprimento)[^.]{0,20} contexto|context (?:the )?overflows",
+        r"コンテキスト|トークン.{0,12}(?:最大|上限|超)|上下文|输入.{0,8}过长|超长",
     ),
     semconv.REQUEST_TOO_LARGE: (
         r"(?:request|entity|payload|content|body|message)(?: is)? too large|exceeds the maximum (?:size|allowed n)",

@@ -200,6 +200,7 @@ BAD = {
     "blanks": (b" \n\t ", "is empty"),
     "text": (b"hello, world", "is not JSON: it begins with 'h'"),
     "binary": (b"\x7fELF\0\0\0\1" * 100, "is a binary file: neither JSON nor a LangGraph SQLite file"),
+    "gzip": (b"\x1f\x8b\x08\0" * 100, "is compressed: unpack it first"),
     "utf-16": ("[1]".encode("utf-16"), "is UTF-16: convert it to UTF-8"),
     "a brace": (b"{]", "is not JSON"),
     "no database": (b"SQLite format 3\0" + b"\1" * 5000, "is no LangGraph SQLite file"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def test_damaged_and_hostile_data_is_an_error() -> None:
     assert 1 == len(written(deep_key))
 
 
-def file_of(folder: Path, kind: str, checkpoint: bytes) -> Path:
+def file_of(folder: Path, kind: str, checkpoint: bytes | None) -> Path:
     """Return a file with one checkpoint, in the table of ``langgraph-checkpoint-sqlite``."""
     path = folder / "checkpoints.sqlite"
     with closing(sqlite3.connect(path)) as database, database:
@@ -129,20 +130,23 @@ def test_a_checkpoint_of_each_encoding(tmp_path: Path, kind: str, pack: Callable
     assert 50_002 + len('{"channel_values": {"table": }}') == found["payload_bytes"]
 
 
-@each_row(
-    ("kind", "checkpoint", "message"),
-    [
-        ("msgpack", packb({"table": "x" * 50_000})[:-1], "the last checkpoint cannot be decoded: "),
-        ("msgpack", b"\x91" * 20_000 + b"\xc0", "the last checkpoint cannot be decoded: "),
-        ("msgpack+aes", b"secret", "the last checkpoint is msgpack+aes, which is not read"),
-        ("msgpack", None, "the last checkpoint cannot be decoded: "),
-    ],
-    ids=["cut", "too deep", "encrypted", "none"],
-)
-def test_a_checkpoint_that_cannot_be_read(tmp_path: Path, kind: str, checkpoint: bytes, message: str) -> None:
-    ran = run("explain", file_of(tmp_path, kind, checkpoint))
-    assert (1, "") == (ran.code, ran.out)
-    assert message in ran.err
+def test_a_checkpoint_that_cannot_be_read_has_its_size(tmp_path: Path) -> None:
+    for number, (kind, checkpoint, message) in enumerate(
+        (
+            ("msgpack", packb({"table": "x" * 50_000})[:-1], "the last checkpoint cannot be decoded: "),
+            ("msgpack", b"\x91" * 20_000 + b"\xc0", "the last checkpoint cannot be decoded: "),
+            ("msgpack", zlib.compress(b"[]"), "the last checkpoint cannot be decoded: "),
+            ("msgpack+aes", b"secret", "the last checkpoint is msgpack+aes, which is not read"),
+            ("pickle", b"\x80\x04K\x01.", "the last checkpoint is pickle, which is not read"),
+        )
+    ):
+        (folder := tmp_path / str(number)).mkdir()
+        found = explained(file_of(folder, kind, checkpoint))
+        assert found["notes"][0].startswith(f"Only sizes are known: {message}")
+        assert ([len(checkpoint)], len(checkpoint)) == (found["sizes"], found["payload_bytes"])
+        assert found["notes"][2].startswith(f"The store has {len(checkpoint):,} bytes of it")
+    ran = run("explain", file_of(tmp_path, "msgpack", None))
+    assert (1, "", "Error: the last checkpoint cannot be decoded: it is nothing\n") == (ran.code, ran.out, ran.err)
 
 
 _ROWS = "WITH RECURSIVE row(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM row"

@@ -113,6 +113,14 @@ REFUSED: dict[str, list[tuple[Exception, tuple[str | None, str | None] | None]]]
         (_Error("", status_code=400, body={"error": {"metadata": {"raw": str(_WRAPPED)}, "code": 400}}), SEARCH),
         (_openai("Die maximale Kontextlänge wurde überschritten"), SEARCH),
         (_openai("输入的上下文超过模型限制"), SEARCH),
+        (_openai("Prompt 超长"), SEARCH),
+        (_openai("入力トークン数が最大値を超えています"), SEARCH),
+        (_openai("최대 컨텍스트 길이를 초과했습니다"), SEARCH),
+        (_openai("Превышена максимальная длина контекста модели"), SEARCH),
+        (_openai("La lunghezza massima del contesto è stata superata"), SEARCH),
+        (_openai("Przekroczono maksymalną długość kontekstu"), SEARCH),
+        (_Error("Trying to keep the first 9000 tokens when context the overflows"), SEARCH),  # LM Studio
+        (_Error(f"status_code: 400, model_name: m, body: {_WRAPPED}"), SEARCH),
         (RpcError(), SEARCH),
     ],
     "too_large": [
