@@ -190,8 +190,7 @@ def values_of(  # noqa: C901, PLR0912 - one loop: a call a value would double it
     values, left, around = level, budget - len(level), list[Any]()
     while True:
         level, values = _columns(around, values, found) if len(values) >= _MANY else ([], values)
-        left -= single * len(values)
-        if left < 0:
+        if (left := left - single * len(values)) < 0:
             return budget - left
         for value in values:
             cls = type(value)
@@ -214,8 +213,7 @@ def values_of(  # noqa: C901, PLR0912 - one loop: a call a value would double it
         levels -= 1
         found.containers.extend(level)
         count = sum(map(len, level))
-        left -= count
-        if left < 0:
+        if (left := left - count) < 0:
             return budget - left - count
         # A dictionary with only text keys refers to its values only.
         values, around = get_referents(*level), level
