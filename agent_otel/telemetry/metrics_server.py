@@ -199,6 +199,7 @@ class _Endpoint:
         if self._address is not None and not self._is_used and not _is_multiprocess():
             if self._server is not None:
                 self._server.is_left = True
+                self._server.socket.close()  # at once: the next worker would inherit it, and answer nobody
             self._leave()
 
     def _after_fork_in_child(self) -> None:

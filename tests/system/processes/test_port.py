@@ -11,6 +11,8 @@ import time
 import urllib.request
 from typing import TYPE_CHECKING
 
+import pytest
+
 from agent_otel import __version__
 from tests.patience import Deadline
 from tests.system.engines.starting import free_port
@@ -153,11 +155,12 @@ def call(name):
 agent_otel.tool_call
 if sys.argv[1] == "used":
     call("parent")
-child = os.fork()
-if not child:
-    if sys.argv[1] == "idle":
-        call("child")
-    time.sleep(600)
+for _ in range(int(sys.argv[2])):
+    child = os.fork()
+    if not child:
+        if sys.argv[1] == "idle":
+            call("child")
+        time.sleep(600)
 print(child, flush=True)
 time.sleep(600)
 """
@@ -167,7 +170,7 @@ def test_a_child_keeps_no_port(environment: Callable[[str], Environment]) -> Non
     bare = environment("bare")
     port = free_port()
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
-    with bare.start(str(bare.python), "-c", _FORKED, "used", env=env) as parent:
+    with bare.start(str(bare.python), "-c", _FORKED, "used", "1", env=env) as parent:
         assert parent.stdout is not None
         child = int(parent.stdout.readline())
         _wait_for(lambda: 'gen_ai_tool_name="parent"' in _scraped(port))
@@ -182,11 +185,12 @@ def test_a_child_keeps_no_port(environment: Callable[[str], Environment]) -> Non
         os.kill(child, signal.SIGKILL)
 
 
-def test_an_idle_parent_leaves_the_port_to_its_worker(environment: Callable[[str], Environment]) -> None:
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_an_idle_parent_leaves_the_port_to_a_worker(environment: Callable[[str], Environment], workers: str) -> None:
     bare = environment("bare")
     port = free_port()
     env = {"AGENT_OTEL": "1", "AGENT_OTEL_PROMETHEUS_PORT": str(port)}
-    with bare.start(str(bare.python), "-c", _FORKED, "idle", env=env):
+    with bare.start(str(bare.python), "-c", _FORKED, "idle", workers, env=env):
         _wait_for(lambda: 'gen_ai_tool_name="child"' in _scraped(port))
 
 
