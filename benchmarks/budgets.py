@@ -28,7 +28,7 @@ from agent_otel.core import remedy_hooks
 from agent_otel.core.executions import Executions
 from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.size import size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from benchmarks import carrying, clock, durable_runtimes, framework_imports, remedies, startup
 from benchmarks.rows import Row, show
 

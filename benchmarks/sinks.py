@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.telemetry.metrics import ToolSeries
-    from agent_otel.telemetry.sinks.base import Series
+    from agent_otel.telemetry.sinks import Series
 
 
 class ClientSink(PrometheusSink):

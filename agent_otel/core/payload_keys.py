@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from agent_otel import settings
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import declared
-from agent_otel.measure.breakdown.paths import ANY, OTHER
+from agent_otel.measure.key_structure import ANY, OTHER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_context import Identity
     from agent_otel.core.execution_state import Totals
     from agent_otel.core.types import AgentRun, Invocation, RunReader
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.sinks import Exemplar
 
 _MOST_PAUSED = 1_024
 #: The first spans of runs that wait to be resumed, by the runs' ids.

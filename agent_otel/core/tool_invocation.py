@@ -31,7 +31,7 @@ from agent_otel.measure.key_structure import BEGINNINGS
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import prints
 from agent_otel.measure.size import Size, estimated_tokens, size
-from agent_otel.measure.truncation.detect import find_cut, has_shrunk
+from agent_otel.measure.truncation import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import foreign_spans, metrics, spans
 from agent_otel.telemetry.sinks import recording
@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from agent_otel.core.thread.tool_definitions import Change
     from agent_otel.core.types import Denial, LimitReached, Remedied, ToolCall, ToolReader, ToolResult
     from agent_otel.measure.prints import Prints
-    from agent_otel.measure.truncation.detect import Cut
+    from agent_otel.measure.truncation import Cut
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.sinks import Exemplar
     from agent_otel.telemetry.spans import OpenSpan
 
 _LONGEST_ERROR = 1 << 40

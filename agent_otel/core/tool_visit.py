@@ -41,7 +41,7 @@ from agent_otel.core.types import PRODUCED, ToolCall
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import StreamEnds
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from agent_otel.settings import checks as setting_checks
 from agent_otel.telemetry import setup, spans
 from agent_otel.telemetry.foreign_spans import add_event

@@ -14,11 +14,11 @@ from agent_otel.core.execution_state import ReadTexts, Totals
 from agent_otel.core.thread.refusals import reason_of
 from agent_otel.core.thread.request_parts import outcome
 from agent_otel.measure.breakdown.json_reader import PLAIN, Form, Reader, Window, unescaped
-from agent_otel.measure.breakdown.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.json_pieces import WORKER_STEPS
+from agent_otel.measure.passages import LONGEST, hashes, passages, prints
 from agent_otel.measure.preview import preview
 from agent_otel.measure.size import Size, json_size, size, text_bytes
-from agent_otel.measure.truncation.detect import SUSPECTED, find_cut
+from agent_otel.measure.truncation import SUSPECTED, find_cut
 from agent_otel.messages.formats import transcript
 from agent_otel.remedies.claim_check import envelope
 from agent_otel.remedies.claim_check.policy import view
@@ -31,7 +31,7 @@ from agent_otel.remedies.history.turns import Changes, History
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from agent_otel.messages.base import Transcript
+    from agent_otel.messages import Transcript
     from agent_otel.messages.fields import Path
 
 #: Characters of a text that are kept: more than the view of a claim check has.

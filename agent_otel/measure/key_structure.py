@@ -14,12 +14,14 @@ from typing import Any, Final, TypeAlias
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
 from agent_otel._internal.object_kinds import fields, sole
-from agent_otel.measure.breakdown.paths import ANY, fold
 from agent_otel.measure.size import block_text
 
 #: The keys of objects by path; the flag is false for an object of which only the beginning was read.
 KeyStructure: TypeAlias = "dict[tuple[str, bool], frozenset[str]]"
 
+#: A key that is data, and the rest of the keys or paths where there are too many.
+ANY: Final = "*"
+OTHER: Final = "_other"
 #: Characters that a JSON text begins with.
 BEGINNINGS: Final = ("{", "[")
 #: Characters that are read of a JSON text.
@@ -32,6 +34,13 @@ _FEW: Final = 4
 _DEEPEST_TEXT: Final = 32
 _SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
 _TOKEN: Final = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
+_LONGEST_KEY: Final = 64
+_NUMBERED: Final = pattern(r"(?:.*[-_:])?\d+")
+_ID_PART: Final = pattern(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
+_NAME: Final = pattern(r"[\w$@:-]+")
+_MANY_DIGITS: Final = 6
+_DIGIT: Final = pattern(r"\d")
+_BETWEEN_PARTS: Final = pattern(r"[-_:]")
 _MARK: Final = "\ue000"  # a key of objects of which only the beginning was read
 _CLOSING: Final = {"{": f',"{_MARK}":0}}', "[": "]"}
 _decode: Final = json.JSONDecoder(parse_int=len, parse_float=len, parse_constant=len).raw_decode
@@ -92,3 +101,10 @@ def _closed(head: str) -> str:
         elif mark in {"}", "]"}:
             ends.pop()
     return head[:end] + "".join(closing)
+
+
+def fold(key: str) -> str:
+    """Return the key, or ``*`` where it is data: a number, an id, a file name, a sentence."""
+    is_data = len(key) > _LONGEST_KEY or not _NAME.fullmatch(key) or _NUMBERED.fullmatch(key)
+    has_id = is_data or any(map(_ID_PART.fullmatch, _BETWEEN_PARTS.split(key)))
+    return ANY if has_id or len(_DIGIT.findall(key)) >= _MANY_DIGITS else key

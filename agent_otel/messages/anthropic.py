@@ -10,7 +10,7 @@ from agent_otel._internal.errors import attempt
 from agent_otel._internal.object_kinds import dictionaries, is_dict, is_text, plain_text
 from agent_otel._internal.object_kinds import listed as elements
 from agent_otel.core.types import RequestPart
-from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, AnsweredCall, Body, Call, Format, RequestedCall, Tool
+from agent_otel.messages import CALL, NEUTRAL, TEXT, Answer, AnsweredCall, Body, Call, Format, RequestedCall, Tool
 from agent_otel.messages.fields import RESULT_ID, fields, is_kept, listed, text, text_of, without, without_nulls
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 

@@ -10,14 +10,13 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import ours
-from agent_otel.messages import anthropic, gemini, openai
-from agent_otel.messages.base import AnsweredCall, RequestedCall, Transcript
+from agent_otel.messages import AnsweredCall, RequestedCall, Transcript, anthropic, gemini, openai
 from agent_otel.messages.fields import fields, is_list, listed, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from agent_otel.messages.base import Format
+    from agent_otel.messages import Format
 
 FORMATS: Final[Mapping[str, Format]] = {
     "chat": openai.Chat(),

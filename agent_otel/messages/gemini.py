@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.object_kinds import dictionaries, is_dict, plain_text
 from agent_otel.core.types import RequestPart
-from agent_otel.messages.base import (
+from agent_otel.messages import (
     CALL,
     NEUTRAL,
     TEXT,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from agent_otel._internal.object_kinds import attributes, given, is_dict, is_text, plain_text
 from agent_otel._internal.object_kinds import listed as elements
 from agent_otel.core.types import RequestPart
-from agent_otel.messages.base import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, RequestedCall, Tool
+from agent_otel.messages import CALL, NEUTRAL, TEXT, Answer, Body, Call, Format, RequestedCall, Tool
 from agent_otel.messages.fields import fields, first, is_kept, is_list, listed, text, text_of, without, without_nulls
 from agent_otel.semconv import ASSISTANT, COMPACTION, SYSTEM, TOOL_CALL_ARGUMENTS, TOOL_RESULTS, TOOLS, USER
 

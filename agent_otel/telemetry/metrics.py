@@ -14,14 +14,13 @@ from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.measure.preview import clean
 from agent_otel.semconv.types import COUNTER, MOMENT_SECONDS
-from agent_otel.telemetry.sinks import recording
-from agent_otel.telemetry.sinks.base import Fan
+from agent_otel.telemetry.sinks import Fan, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Series, Sink
+    from agent_otel.telemetry.sinks import Exemplar, Series, Sink
 
 _MOST_DEFINITIONS: Final = 8
 _MOST_COSTLY: Final = 10

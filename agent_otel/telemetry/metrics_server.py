@@ -30,7 +30,7 @@ from prometheus_client.samples import Exemplar as ClientExemplar
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
 from agent_otel.semconv.types import COUNTER, GAUGE, HISTOGRAM
-from agent_otel.telemetry.sinks.base import Cells, CounterCell, HistogramCell, Series
+from agent_otel.telemetry.sinks import Cells, CounterCell, HistogramCell, Series
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric as Family
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar, Kept
+    from agent_otel.telemetry.sinks import Exemplar, Kept
 
     #: Returns gauges of value 1, with label values, that are not in the registry yet.
     Unpublished = Callable[[], list[tuple[Metric, tuple[str, ...]]]]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
-    from agent_otel.telemetry.sinks.base import Sink
+    from agent_otel.telemetry.sinks import Sink
     from agent_otel.telemetry.sinks.otel import OTelSink
 
 

@@ -27,8 +27,7 @@ from agent_otel import semconv
 from agent_otel._internal.errors import ours
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.sinks import recording
-from agent_otel.telemetry.sinks.base import SPAN_KEY, Exemplar
+from agent_otel.telemetry.sinks import SPAN_KEY, Exemplar, recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

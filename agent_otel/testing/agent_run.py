@@ -32,7 +32,7 @@ from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.semconv.types import COUNTER
 from agent_otel.settings.kinds import SIZE
 from agent_otel.telemetry import setup
-from agent_otel.telemetry.sinks.base import Series, Sink
+from agent_otel.telemetry.sinks import Series, Sink
 from agent_otel.telemetry.sinks.otel import OTelSink
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.sinks import Exemplar
 
 #: Parts of a request that an agent carries from turn to turn.
 _CARRIED: Final = (semconv.USER, semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from agent_otel import semconv
-from agent_otel.measure.truncation.detect import SUSPECTED
+from agent_otel.measure.truncation import SUSPECTED
 from tests import environments
 from tests.contract.cases import Case
 from tests.contract.delivery import Delivery

@@ -12,7 +12,7 @@ from agent_otel.measure.breakdown.report import breakdown_text
 from agent_otel.measure.preview import clean, preview
 from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.measure.size import json_size, size
-from agent_otel.measure.truncation.detect import find_cut, has_shrunk
+from agent_otel.measure.truncation import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 
 _KEY = b"fuzz"

@@ -24,7 +24,7 @@ from agent_otel.integrations import frameworks, model_sdks, runtimes
 from agent_otel.integrations.hooks import Hook
 from agent_otel.measure.arguments_hash import arguments as digest
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from tests.rows import each_row
 from tests.unit import test_runtime_tripwires

@@ -39,7 +39,7 @@ from agent_otel.core.types import ModelRequest
 from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import hashes_in
 from agent_otel.measure.size import Size, size
-from agent_otel.measure.truncation.detect import find_cut, has_shrunk
+from agent_otel.measure.truncation import find_cut, has_shrunk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

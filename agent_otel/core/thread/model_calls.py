@@ -45,7 +45,7 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.measure.size import Size, estimated_tokens, size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from agent_otel.measure.truncation.paging import further
 from agent_otel.telemetry import setup, spans
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from agent_otel.core.thread.request_prefix import Read
     from agent_otel.core.types import Remedied, Serialised
     from agent_otel.telemetry.setup import Telemetry
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.sinks import Exemplar
 
 _MOST_ENDS = 1_024
 _LANGGRAPH = "langgraph"

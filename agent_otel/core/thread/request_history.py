@@ -36,7 +36,7 @@ from agent_otel.core.thread.request_parts import (
 )
 from agent_otel.core.thread.request_prefix import has_doubled_ids
 from agent_otel.core.tool_visit import running
-from agent_otel.measure.breakdown.passages import prints as prints_of
+from agent_otel.measure.passages import prints as prints_of
 from agent_otel.measure.preview import clean
 from agent_otel.measure.prints import hashes_in, prints
 from agent_otel.telemetry.foreign_spans import add_event

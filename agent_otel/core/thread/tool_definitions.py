@@ -19,8 +19,7 @@ from agent_otel._internal.object_kinds import declare, fields, is_dict, listed, 
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.payload_keys import path
 from agent_otel.core.thread.request_parts import plain_print, portions, timeless
-from agent_otel.measure.breakdown.paths import fold
-from agent_otel.measure.key_structure import MOST_KEYS, key_structure
+from agent_otel.measure.key_structure import MOST_KEYS, fold, key_structure
 from agent_otel.measure.preview import clean
 from agent_otel.measure.size import size
 from agent_otel.telemetry.foreign_spans import add_event

@@ -6,10 +6,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Final
 
-from agent_otel._internal.lazy import pattern
+from agent_otel.measure.key_structure import ANY, OTHER, fold
 
-OTHER: Final = "_other"
-ANY: Final = "*"
 SHORTEST: Final = 256
 """Characters from which a text is looked for in other places."""
 HEAD: Final = 128
@@ -18,13 +16,6 @@ HEAD: Final = 128
 _MOST_PLACES: Final = 1024
 _MOST_MEMBERS: Final = 64  # distinct keys in one place; with more it is a table of data
 _DEPTH: Final = 32
-_LONGEST_KEY: Final = 64
-_NUMBERED: Final = pattern(r"(?:.*[-_:])?\d+")
-_ID_PART: Final = pattern(r"(?=[A-Za-z]*\d)[0-9A-Za-z]{12,}")
-_NAME: Final = pattern(r"[\w$@:-]+")
-_MANY_DIGITS: Final = 6
-_DIGIT: Final = pattern(r"\d")
-_BETWEEN_PARTS: Final = pattern(r"[-_:]")
 
 
 @dataclass(slots=True, eq=False)
@@ -76,13 +67,6 @@ class Paths:
             return place
         self._places.append(Place(path, place.depth + 1))
         return self._places[-1]
-
-
-def fold(key: str) -> str:
-    """Return the key, or ``*`` where it is data: a number, an id, a file name, a sentence."""
-    is_data = len(key) > _LONGEST_KEY or not _NAME.fullmatch(key) or _NUMBERED.fullmatch(key)
-    has_id = is_data or any(map(_ID_PART.fullmatch, _BETWEEN_PARTS.split(key)))
-    return ANY if has_id or len(_DIGIT.findall(key)) >= _MANY_DIGITS else key
 
 
 def largest(sizes: dict[str, int], most: int) -> dict[str, int]:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import ours
 from agent_otel.measure.breakdown.json_reader import MALFORMED, PLAIN, STEPS, Reader, Window, chunks_of
-from agent_otel.measure.breakdown.passages import SHORTEST as SHORTEST_PASSAGE
-from agent_otel.measure.breakdown.paths import ANY, HEAD, OTHER, SHORTEST, Paths, Place, Scope, largest
+from agent_otel.measure.breakdown.paths import HEAD, SHORTEST, Paths, Place, Scope, largest
 from agent_otel.measure.breakdown.tool_results import (
     ARGUMENTS,
     KEPT,
@@ -27,6 +26,8 @@ from agent_otel.measure.breakdown.tool_results import (
 )
 from agent_otel.measure.breakdown.unread import Unread
 from agent_otel.measure.json_pieces import pieces
+from agent_otel.measure.key_structure import ANY, OTHER
+from agent_otel.measure.passages import SHORTEST as SHORTEST_PASSAGE
 from agent_otel.measure.preview import preview
 from agent_otel.measure.size import text_bytes
 

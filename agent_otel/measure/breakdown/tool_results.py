@@ -7,7 +7,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel.measure.breakdown.json_reader import unescaped
-from agent_otel.measure.breakdown.paths import OTHER, SHORTEST, largest
+from agent_otel.measure.breakdown.paths import SHORTEST, largest
+from agent_otel.measure.key_structure import OTHER
 from agent_otel.measure.preview import clean
 from agent_otel.messages.fields import CALL_IDS
 

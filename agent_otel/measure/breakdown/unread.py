@@ -17,7 +17,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from agent_otel.measure.breakdown.json_reader import unescaped
-from agent_otel.measure.breakdown.passages import LONGEST, MASK, SHORTEST, blocks, passages
+from agent_otel.measure.passages import LONGEST, MASK, SHORTEST, blocks, passages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

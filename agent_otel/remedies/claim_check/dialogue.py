@@ -20,7 +20,7 @@ from agent_otel.core.thread import model_request
 from agent_otel.core.tool_names import keep
 from agent_otel.core.tool_visit import enter_tool
 from agent_otel.core.types import LEFT_ALONE, Invocation, ToolCall, ToolReader, ToolResult
-from agent_otel.messages.base import CALL, NEUTRAL, Answer, Tool
+from agent_otel.messages import CALL, NEUTRAL, Answer, Tool
 from agent_otel.messages.fields import fields, is_list, names_of, text
 from agent_otel.messages.formats import FORMATS
 from agent_otel.remedies.claim_check import policy
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from agent_otel.core.types import ModelReader, RequestPart
-    from agent_otel.messages.base import Call, Format
+    from agent_otel.messages import Call, Format
     from agent_otel.settings import Settings
 
     _Item: TypeAlias = tuple[Any, Mapping[str, Any]]

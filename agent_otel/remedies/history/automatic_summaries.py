@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation, ModelReader, ModelRequest, RequestPart
-    from agent_otel.messages.base import Format
+    from agent_otel.messages import Format
     from agent_otel.remedies.history.summarizer import Weight
     from agent_otel.remedies.history.turns import History
     from agent_otel.settings import Settings

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from agent_otel.core.execution_state import Totals
     from agent_otel.core.types import Invocation, ModelReader, ModelRequest
-    from agent_otel.messages.base import Transcript
+    from agent_otel.messages import Transcript
     from agent_otel.remedies.history.turns import Result
     from agent_otel.remedies.limits import Limits
     from agent_otel.settings import Settings

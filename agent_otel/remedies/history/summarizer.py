@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agent_otel.core.execution_state import Totals
     from agent_otel.core.remedy_hooks import Response
     from agent_otel.core.types import Invocation
-    from agent_otel.messages.base import Format
+    from agent_otel.messages import Format
     from agent_otel.remedies.history.turns import History
 
     Summarizer = Callable[[str], str | Awaitable[str]]

@@ -15,7 +15,7 @@ from agent_otel.messages.fields import changed, fields, is_list
 from agent_otel.messages.formats import transcript
 
 if TYPE_CHECKING:
-    from agent_otel.messages.base import AnsweredCall, RequestedCall, Transcript
+    from agent_otel.messages import AnsweredCall, RequestedCall, Transcript
     from agent_otel.messages.fields import Path
 
 MOST_NODES: Final = 200

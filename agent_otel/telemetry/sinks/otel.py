@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.metrics import Observation
 
 from agent_otel.semconv.types import COUNTER, HISTOGRAM
-from agent_otel.telemetry.sinks.base import Cells, CounterCell, Series, Sink
+from agent_otel.telemetry.sinks import Cells, CounterCell, Series, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from opentelemetry.metrics import Meter
 
     from agent_otel.semconv.types import Metric
-    from agent_otel.telemetry.sinks.base import Exemplar
+    from agent_otel.telemetry.sinks import Exemplar
 
 
 class _Histogram(Series):

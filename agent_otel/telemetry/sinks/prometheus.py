@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agent_otel._bootstrap import import_hook
 from agent_otel._internal import errors
-from agent_otel.telemetry.sinks.base import Cells, Sink
+from agent_otel.telemetry.sinks import Cells, Sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from agent_otel.semconv.types import Metric
     from agent_otel.settings import Settings
-    from agent_otel.telemetry.sinks.base import Series
+    from agent_otel.telemetry.sinks import Series
 
 _CLIENT = "prometheus_client"
 _READER = "opentelemetry.exporter.prometheus"

@@ -17,7 +17,7 @@ from agent_otel import semconv
 from agent_otel.alerts import ALERTS
 from agent_otel.alerts import rules as alerting
 from agent_otel.semconv.types import HISTOGRAM
-from agent_otel.telemetry.sinks.base import Exemplar
+from agent_otel.telemetry.sinks import Exemplar
 from tests.rows import each_row
 from tests.system.monitoring import boards, lint
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from tests.accuracy import corpus
 from tests.accuracy.__main__ import main
 from tests.accuracy.score import read, score

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from agent_otel.measure.breakdown import json_reader
-from agent_otel.measure.breakdown.paths import Paths, fold
+from agent_otel.measure.breakdown.paths import Paths
 from agent_otel.measure.breakdown.report import STEPS_OF_OBJECTS, Breakdown, Duplicate, breakdown_object, breakdown_text
+from agent_otel.measure.key_structure import fold
 from tests.rows import each_row
 from tests.unit.measure import hostile
 from tests.unit.measure.names import readable

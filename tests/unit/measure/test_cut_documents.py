@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.measure.truncation.detect import Cut, find_cut
+from agent_otel.measure.truncation import Cut, find_cut
 from tests.rows import each_row
 
 CUT = Cut("cut_json")

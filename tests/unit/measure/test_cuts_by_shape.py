@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.measure.truncation.detect import Cut, find_cut
+from agent_otel.measure.truncation import Cut, find_cut
 from tests.rows import each_row
 
 PROSE = "The quick brown fox jumps over the lazy dog; nothing is missing here. " * 300

@@ -9,7 +9,7 @@ import pytest
 
 from agent_otel.measure.arguments_hash import arguments
 from agent_otel.measure.size import Size, json_size, size
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
 from tests.rows import each_row
 from tests.unit.measure import hostile

@@ -10,7 +10,7 @@ import sysconfig
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agent_otel.measure.truncation.detect import find_cut
+from agent_otel.measure.truncation import find_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

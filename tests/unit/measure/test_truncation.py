@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from agent_otel.measure.truncation.detect import Cut, find_cut, has_shrunk
+from agent_otel.measure.truncation import Cut, find_cut, has_shrunk
 from tests.rows import each_row
 from tests.unit.measure.names import readable
 from tests.unit.measure.rendered import RENDERED

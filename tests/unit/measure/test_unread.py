@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from agent_otel.measure.breakdown.passages import prints
 from agent_otel.measure.breakdown.report import breakdown_object, breakdown_text
 from agent_otel.measure.breakdown.unread import Delivery, Held, UnreadBytes
+from agent_otel.measure.passages import prints
 from tests.rows import each_row
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from agent_otel.messages import Answer, Call
 from agent_otel.messages.anthropic import Anthropic, Bedrock
-from agent_otel.messages.base import Answer, Call
 from agent_otel.messages.openai import Chat, Responses
 
 Item = dict[str, Any]
