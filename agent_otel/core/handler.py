@@ -29,7 +29,7 @@ from agent_otel.core.tool_visit import (
 )
 from agent_otel.core.types import HANDED_BACK, LEFT_ALONE, PRODUCED
 from agent_otel.measure.size import text_bytes
-from agent_otel.settings import checks as setting_checks
+from agent_otel.settings import without_effect
 from agent_otel.telemetry.setup import report_integration, telemetry
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def enter_stream(reader: ToolReader, invocation: Invocation) -> StreamVisit | Un
         return visit
     with errors.reported("tool_call.enter"):
         if not reader.events and result_remedies() is not None:
-            setting_checks.without_effect("items", settings.current(), tool=visit.record.name)
+            without_effect("items", settings.current(), tool=visit.record.name)
         return as_stream(visit)
     return Unrecorded(reader, visit.record.call, None)
 
@@ -101,7 +101,7 @@ def enter_model(reader: ModelReader, invocation: Invocation) -> model_request.Mo
     if request is not None and reader.rewrite is None and not reader.outermost:
         remedy_hooks.cannot_rewrite(reader.request.__module__)
     if request is not None and request.continued:
-        setting_checks.without_effect("conversations", settings.current())
+        without_effect("conversations", settings.current())
     if request is None:
         return None
     package = type(invocation.instance).__module__.partition(".")[0]
@@ -132,7 +132,7 @@ def model_announced(request: ModelRequest) -> None:
     """Report a request that a layer above the SDKs is about to send, inside a function that `enter_model` entered."""
     if measures():
         if request.continued:
-            setting_checks.without_effect("conversations", settings.current())
+            without_effect("conversations", settings.current())
         model_request.announced(plain_request(request))
 
 

@@ -15,7 +15,7 @@ from agent_otel._internal.daemon_pool import run_now
 from agent_otel.core.execution_context import outermost
 from agent_otel.core.switches import added_messages
 from agent_otel.core.types import LEFT_ALONE, ToolDeniedError
-from agent_otel.settings import checks as setting_checks
+from agent_otel.settings import without_effect
 
 if TYPE_CHECKING:
     import weakref
@@ -81,11 +81,11 @@ def cannot_rewrite(
     """
     chosen = settings.current()
     if chosen.summarize_above_tokens and not has_summaries:
-        setting_checks.without_effect("summaries", adapter=adapter)
+        without_effect("summaries", adapter=adapter)
     if chosen.views and not has_views:
-        setting_checks.without_effect("views", chosen, adapter=adapter)
+        without_effect("views", chosen, adapter=adapter)
     if chosen.limits and not ends_runs:
-        setting_checks.without_effect("last request", chosen, adapter=adapter)
+        without_effect("last request", chosen, adapter=adapter)
 
 
 def shown(tool: str, whole_bytes: int) -> None:
@@ -95,9 +95,9 @@ def shown(tool: str, whole_bytes: int) -> None:
     """
     if outermost.get() is None and tool != semconv.GET_TOOL_RESULT and not added_messages.get():
         chosen = settings.current()
-        setting_checks.without_effect("handlers", chosen, tool=tool)
+        without_effect("handlers", chosen, tool=tool)
         if type(chosen.result_ceiling_bytes) is int and 0 < chosen.result_ceiling_bytes < whole_bytes:
-            setting_checks.without_effect("ceiling", tool=tool)
+            without_effect("ceiling", tool=tool)
 
 
 @functools.lru_cache(maxsize=1)

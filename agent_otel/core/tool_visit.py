@@ -42,7 +42,7 @@ from agent_otel.measure.arguments_hash import arguments as digest_arguments
 from agent_otel.measure.prints import StreamEnds
 from agent_otel.measure.size import Size, size
 from agent_otel.measure.truncation import find_cut
-from agent_otel.settings import checks as setting_checks
+from agent_otel.settings import without_effect
 from agent_otel.telemetry import setup, spans
 from agent_otel.telemetry.foreign_spans import add_event
 from agent_otel.telemetry.spans import put_on_any
@@ -485,7 +485,7 @@ def enter_tool(reader: ToolReader, invocation: Invocation) -> Visit | Unrecorded
 def _passed_over(reader: ToolReader) -> None:
     """Warn once that remedies do not act on a call in the code of a durable workflow."""
     if not reader.is_relayed and result_remedies() is not None:
-        setting_checks.without_effect("workflows", settings.current(), adapter=reader.call.__module__)
+        without_effect("workflows", settings.current(), adapter=reader.call.__module__)
 
 
 def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
@@ -497,7 +497,7 @@ def _begin(reader: ToolReader, call: ToolCall) -> Visit | Unrecorded | None:
         call = call._replace(call_id=None)
     is_fixed = reader.replace is None and (reader.awaits is None or reader.awaits.replace is None)
     if is_fixed and result_remedies() is not None:
-        setting_checks.without_effect("results", settings.current(), adapter=reader.call.__module__)
+        without_effect("results", settings.current(), adapter=reader.call.__module__)
     out = setup.resolved
     if out is None or out.labels is not None:
         out = setup.telemetry()

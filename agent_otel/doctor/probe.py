@@ -172,14 +172,13 @@ def _integrations() -> list[dict[str, Any]]:
 def _remedies() -> list[dict[str, Any]]:
     """Return the remedies that are set, each with the integrations that it can act on and the rest."""
     from agent_otel import settings  # noqa: PLC0415
-    from agent_otel.settings import checks  # noqa: PLC0415
 
     rows = []
     for reader, ability, names in (
-        ("ToolReader", "replace", checks.ON_RESULTS),
-        ("ModelReader", "rewrite", checks.ON_REQUESTS),
+        ("ToolReader", "replace", settings.ON_RESULTS),
+        ("ModelReader", "rewrite", settings.ON_REQUESTS),
     ):
-        variables = checks.in_use(settings.current(), names)
+        variables = settings.in_use(settings.current(), names)
         able = _able(reader, ability) if variables else {}
         acts, not_acts = ([name for name, is_able in able.items() if is_able is wanted] for wanted in (True, False))
         if able:

@@ -36,7 +36,7 @@ from agent_otel.remedies.claim_check.stores import StoreError
 from agent_otel.remedies.dispatch_policy.gate import Gate
 from agent_otel.remedies.dispatch_policy.source import current as policy_in_force
 from agent_otel.remedies.limits import tokens, tokens_of
-from agent_otel.settings import checks as setting_checks
+from agent_otel.settings import without_effect
 from agent_otel.settings.kinds import AUTO
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ class Remedies:
             raise ToolDeniedError(written)
         put = reader.replace(None, Replacement(written, answer, is_error=True), invocation)
         if put is NOT_HERE:
-            setting_checks.without_effect("results", self._chosen, adapter=reader.call.__module__)
+            without_effect("results", self._chosen, adapter=reader.call.__module__)
             return LEFT_ALONE
         if put is not LEFT_ALONE:
             call.skip(reached)
@@ -302,7 +302,7 @@ class Remedies:
         is_error = found.replacement.is_error or record.error_type is not None  # a failure stays a failure
         put = reader.replace(value, found.replacement._replace(is_error=is_error), invocation)
         if put is NOT_HERE:
-            setting_checks.without_effect("results", self._chosen, adapter=reader.call.__module__)
+            without_effect("results", self._chosen, adapter=reader.call.__module__)
             return value
         if put is LEFT_ALONE:
             errors.warn_once(

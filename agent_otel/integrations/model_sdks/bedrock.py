@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import base64
 import json
+import time
 from typing import TYPE_CHECKING, Any
 
+from agent_otel._internal.daemon_pool import is_in_asyncio
 from agent_otel._internal.errors import ours
 from agent_otel._internal.object_kinds import dictionaries, fields, given, is_dict, listed, reworded, text
 from agent_otel.core.cost.usage import Usage
 from agent_otel.core.cost.usage import read as read_usage
+from agent_otel.core.remedy_hooks import attempt_refused, retry_delay
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelReader, ModelRequest, ResponseVisit
-from agent_otel.integrations import retries
-from agent_otel.integrations.model_sdks.stainless import asks
+from agent_otel.integrations.hooks import Hook
+from agent_otel.integrations.model_sdks.stainless import asks, on_refusal
 from agent_otel.integrations.registry import Candidate, Integration, Site
 from agent_otel.integrations.request_bodies import CHAT, MESSAGES, BodyArgument, Form, reading
 from agent_otel.integrations.wrap import streams
@@ -215,8 +218,19 @@ def _refused(invocation: Invocation) -> Any:
     return response[1] if type(response) is tuple else None
 
 
-retrying = retries.blocking(_refused)
-refusing = retries.refused(_refused)
+def _retry(invocation: Invocation) -> bool:
+    attempt_refused(_refused(invocation))
+    return True
+
+
+def _wait(_: Invocation, goes_on: Any, __: BaseException | None) -> None:
+    """Wait after a function that waits itself, and returns True when there is another attempt."""
+    if goes_on is True and not is_in_asyncio():
+        time.sleep(max(0.0, retry_delay(0.0)))
+
+
+retrying = Hook(_retry, _wait)
+refusing = on_refusal(_refused)
 exchange = Exchange(
     *(_body, _put, _plain),
     stream=lambda response: _stream_of(fields(response).get("stream")),

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from agent_otel._internal.object_kinds import attributes, fields, is_text, listed, reworded, text
 from agent_otel.core.cost.usage import Usage
 from agent_otel.core.types import AskedCall, Exchange, Invocation, ModelRequest, RequestPart, ResponseVisit
-from agent_otel.integrations import retries
-from agent_otel.integrations.model_sdks.stainless import asks, plain_model
+from agent_otel.integrations.model_sdks.stainless import asks, longer_delay, plain_model
 from agent_otel.integrations.registry import Candidate, Integration
 from agent_otel.integrations.request_bodies import ChatFunction, chat, is_forced
 from agent_otel.integrations.wrap import watched
@@ -136,4 +135,4 @@ streamed = request._replace(
     passes=lambda event: text(attributes(event).get("type")) == "content-delta",  # a piece of the answer's text
 )
 astreamed = streamed._replace(watch=_watch_async)
-delay = retries.delay(lambda invocation: invocation.arg(0, "response"))
+delay = longer_delay(lambda invocation: invocation.arg(0, "response"))

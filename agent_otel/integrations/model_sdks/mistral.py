@@ -38,7 +38,6 @@ from agent_otel.core.types import (
     ToolReader,
     ToolResult,
 )
-from agent_otel.integrations import retries
 from agent_otel.integrations.model_sdks import stainless
 from agent_otel.integrations.model_sdks.stainless import plain_model
 from agent_otel.integrations.readers import call_at, cause_behind, raises_within, replace_by_text
@@ -195,7 +194,7 @@ def _item(value: Any) -> Any:
 
 
 _stream, _watch = streams("EventStream", "EventStreamAsync", generator="generator")
-delay = retries.delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
+delay = stainless.longer_delay(lambda invocation: getattr(invocation.arg(0, "exception"), "response", None))
 exchange = _CHAT.exchange(lambda value: plain_model(_item(value)))._replace(
     body=_body, stream=_stream, generator="generator"
 )

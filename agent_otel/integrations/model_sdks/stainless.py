@@ -24,8 +24,9 @@ from agent_otel._internal.object_kinds import (
     text,
 )
 from agent_otel.core.cost.usage import read as read_usage
+from agent_otel.core.remedy_hooks import attempt_refused, retry_delay
 from agent_otel.core.types import PAUSED, AskedCall, Exchange, Invocation, ModelReader, ResponseVisit
-from agent_otel.integrations import retries
+from agent_otel.integrations.hooks import Hook, Passing, revising
 from agent_otel.integrations.registry import Candidate
 from agent_otel.integrations.request_bodies import reading
 from agent_otel.integrations.wrap import streams
@@ -130,8 +131,31 @@ def reads(plain: Callable[[Any], Any]) -> dict[str, Any]:
     return {read.__name__: partial(lambda read, value: read(plain(value)), read) for read in (usage, asks, ends)}
 
 
-refused = retries.refused(lambda invocation: invocation.arg(0, "response"))
-delay = retries.delay()
+# Retries of an SDK: the functions by which it sends a refused request again, behind the measured one. Other calls of
+# the process learn of a refusal at the first attempt, and further attempts wait for the refusals of all.
+
+
+def on_refusal(response: Callable[[Invocation], Any]) -> Hook:
+    """Return the hook before a function that decides about another attempt; ``response`` returns the refusal."""
+    return Hook(before=lambda invocation: attempt_refused(response(invocation)))
+
+
+def longer_delay(response: Callable[[Invocation], Any] | None = None) -> Passing:
+    """Return the reader of a function that returns the seconds before another attempt.
+
+    ``response`` returns the refusal, where this function is the first that has it.
+    """
+
+    def longer(invocation: Invocation, seconds: float) -> float:
+        if response is not None:
+            attempt_refused(response(invocation))
+        return retry_delay(seconds)
+
+    return revising(longer)
+
+
+refused = on_refusal(lambda invocation: invocation.arg(0, "response"))
+delay = longer_delay()
 
 
 def reader(

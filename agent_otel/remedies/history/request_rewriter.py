@@ -39,7 +39,7 @@ from agent_otel.remedies.history.trimming import DEDUPLICATE, DEFAULT_FORM, Line
 from agent_otel.remedies.history.turns import KEEP_TURNS, STEP_TURNS, Changes, History, text_of
 from agent_otel.remedies.model_boundary import request_of
 from agent_otel.semconv import SYSTEM, TOOL_RESULTS, USER
-from agent_otel.settings import checks as setting_checks
+from agent_otel.settings import without_effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -104,14 +104,12 @@ class Requests:
             if self._views is None or kept:
                 return messages
             if self._trims and own and is_observed(own[-1]):
-                setting_checks.without_effect("texts")
+                without_effect("texts")
             cached = cached and (request is None or may_be_cached(request.model))
             made = self._views.of(own, self._large, cached=cached, ids=aligned(message_ids.get(), count))
             if self._trims and made.turns and semconv.TRIM not in made.removed_bytes:
                 views, turns = self._views, f"{made.turns} turn{'s' * (made.turns != 1)}"
-                setting_checks.without_effect(
-                    "no old results", turns=turns, keep=views.keep_turns, step=views.step_turns
-                )
+                without_effect("no old results", turns=turns, keep=views.keep_turns, step=views.step_turns)
             for strategy, removed_bytes in made.removed_bytes.items():
                 removed(out, strategy, removed_bytes)
             return [*made.messages, *added] if made.removed_bytes else messages
