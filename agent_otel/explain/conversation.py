@@ -70,8 +70,8 @@ _SCHEMAS: Final = frozenset(
     {"function", "functionDeclarations", "inputSchema", "input_schema", "parameters", "toolSpec"}
 )
 #: Fields of a message that a model request holds; others, such as LangChain's ``artifact``, stay with the program.
-_REQUESTED: Final = (
-    *("content", "parts", "tool_calls", "function_call", "arguments", "input", "output", "summary", "instructions"),
+_REQUESTED: Final = frozenset(
+    ("arguments", "content", "function_call", "input", "instructions", "output", "parts", "summary", "tool_calls")
 )
 
 

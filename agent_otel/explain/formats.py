@@ -435,11 +435,7 @@ def _equal(connection: sqlite3.Connection, thread: str, text: str | bytes) -> li
 
 
 def _decoded(connection: sqlite3.Connection, kind: str, row: int, size: int | None) -> str | bytes:
-    """Return a checkpoint as JSON text.
-
-    Raises:
-        ValueError: it is in another encoding, or damaged.
-    """
+    """Return a checkpoint as JSON text; raise ValueError for another encoding, and for a damaged one."""
     if size is None or size > _LARGEST_CHECKPOINT:
         what = "nothing" if size is None else f"{size:,} bytes, more than {_LARGEST_CHECKPOINT:,}"
         raise SourceError(f"the last checkpoint cannot be decoded: it is {what}")
