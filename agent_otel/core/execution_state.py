@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from agent_otel.core.cost.usage import Usage
     from agent_otel.core.thread.request_parts import Shares, Sized
     from agent_otel.measure.prints import Prints
-    from agent_otel.measure.truncation.paging import Subject
     from agent_otel.telemetry.setup import Telemetry
 
 
@@ -56,9 +55,13 @@ REUSED = Fragment("", -1, is_open=False)
 
 @dataclass(slots=True)
 class Followed:
-    """A result that invites a follow-up: what its call was about, and the number of model requests since."""
+    """A result that invites a follow-up: what its call was about, by hashes, and the number of model requests since.
 
-    subject: Subject
+    ``things`` are those that its arguments name, ``words`` all of their words.
+    """
+
+    things: frozenset[int]
+    words: frozenset[int]
     requests: int = 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
@@ -12,7 +13,7 @@ from agent_otel._internal.object_kinds import fields
 from agent_otel.core.execution_state import Followed, Fragment, Lacking
 from agent_otel.core.executions import executions
 from agent_otel.measure.size import block_text
-from agent_otel.measure.truncation.paging import SELF_DESCRIBING, asks_for_a_page, cursors, named, next_page, subject
+from agent_otel.measure.truncation.paging import PAGING, SELF_DESCRIBING, asks_for_a_page, cursors, named, next_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 _IGNORED_AFTER = 3
 #: Values of next pages that an execution keeps.
 _MOST_CURSORS = 16
+#: Names of arguments that limit a result and name nothing.
+_LIMITS: Final = ("limit", "count", "size", "page_size", "pageSize", "per_page", "max", "max_results", "top", "top_k")
+_QUOTES: Final = "\"'`()[]{},;"
+_THING: Final = re.compile(r"[\w*][./@:_-][\w*]|\d")
+_LONGEST_ARGUMENT: Final = 2048
 
 
 def cut_attributes(cuts: Sequence[tuple[str, str]]) -> dict[str, Any]:
@@ -68,7 +74,7 @@ def invite(
     state: ExecutionState, tool: str, arguments: object, next_pages: Iterable[int] | None, fragment: Fragment | None
 ) -> None:
     """Record that a result invites a call of its tool about its subject, or of any with a value of its next page."""
-    vars(state).setdefault("followed", {})[tool] = Followed(subject(arguments))
+    vars(state).setdefault("followed", {})[tool] = Followed(*_subject(arguments))
     for each in next_pages or ():
         offered = state.cursors = state.cursors or {}
         offered[each] = (tool, fragment)
@@ -99,9 +105,24 @@ def _is_expected(state: ExecutionState, tool: str, arguments: object) -> bool:
     followed = state.followed.get(tool) if state.followed else None
     if followed is None or (not followed.requests and state.streams):
         return False
-    if arguments is not None and not followed.subject.is_that_of(subject(arguments)):
-        return False
+    if arguments is not None:
+        things, words = _subject(arguments)
+        # A later call names one of the same things, or has all the words and adds a filter.
+        if followed.things.isdisjoint(things) and not followed.words <= words:
+            return False
     return (state.followed or {}).pop(tool, None) is not None
+
+
+def _subject(arguments: object) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the things that a call names, and its words, without the arguments that choose a page.
+
+    Paths, addresses, names with a number and numbers themselves name things. A query of an address is a filter.
+    """
+    known = {name: value for name, value in named(arguments).items() if name not in PAGING and name not in _LIMITS}
+    texts = [(name, str(value)) for name, value in known.items() if type(value) is str or type(value) is int]
+    words = [(name, word) for name, text in texts for word in text[:_LONGEST_ARGUMENT].split()]
+    things = {word.strip(_QUOTES).split("?")[0] for _, word in words if _THING.search(word)}
+    return frozenset(map(hash, things)), frozenset(map(hash, words))
 
 
 def is_ignored(state: ExecutionState, tool: str) -> bool:

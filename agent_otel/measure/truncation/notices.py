@@ -296,10 +296,9 @@ def _judged(text: str, at: int, first: int, seen: set[int]) -> str | None:
         if frame.start() > at - first:
             break
         inner = frame.group()
-        if (_says(inner) or _is_stored(inner)) and _is_here(
-            text, first + frame.start(), first + frame.end(), first, last
-        ):
-            return OFFLOADED if _is_stored(inner) else MARKER
+        is_stored = _is_stored(inner)
+        if (is_stored or _says(inner)) and _is_here(text, first + frame.start(), first + frame.end(), first, last):
+            return OFFLOADED if is_stored else MARKER
     return None
 
 
@@ -415,11 +414,7 @@ def _is_of_code(before: str, notice: str, after: str, *, has_dots: bool) -> bool
     """Return True for an argument, an index or a part of a string literal."""
     if notice[0] == "<":
         return False
-    if (
-        before[-1] in "{}"
-        or (not has_dots and before[-1] in _OF_CODE)
-        or (not has_dots and any(quote in notice for quote in _QUOTES))
-    ):
+    if before[-1] in "{}" or (not has_dots and (before[-1] in _OF_CODE or any(each in notice for each in _QUOTES))):
         return True
     near = _NEAR_QUOTE if notice[0] != "…" else _NEAR_QUOTE // 3
     before, after = before[-near:], after[:near]

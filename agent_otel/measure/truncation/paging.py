@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 from agent_otel._internal.errors import attempt
 from agent_otel._internal.lazy import pattern
@@ -140,14 +140,20 @@ def _page_of(known: dict[str, Any], arguments: Any, depth: int) -> int | None:
         if type(link) is str and _LINK.search(link[: 8 * _HEAD]):
             return PAGE
     if depth < _DEEPEST:
-        data = known.get("data")  # of GraphQL, with fields of any name
-        for each in (*map(known.get, AROUND), *(_within(data, 2) if type(data) is dict else ())):
-            found = _page_of(fields(each), arguments, depth + 1) if type(each) is dict else None
+        for each in _around(known):
+            found = _page_of(each, arguments, depth + 1)
             if found is not None:
                 return found
     lists = [len(each) for each in islice(known.values(), _MOST_KEYS) if type(each) is list]
     has_one = len(lists) == 1 and known.get("truncated") is not False
     return (_below_total(lists[0], known, arguments) or None) if has_one else None
+
+
+def _around(known: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the objects in which an answer may name its pages."""
+    data = known.get("data")  # of GraphQL, with fields of any name
+    inner = (*map(known.get, AROUND), *(_within(data, 2) if type(data) is dict else ()))
+    return [fields(each) for each in inner if type(each) is dict]
 
 
 def _within(value: Any, levels: int) -> list[Any]:
@@ -245,10 +251,6 @@ def _is_filled(value: Any) -> bool:
 # A short value may be anything.
 
 _ENDS: Final = 1024
-#: Names of arguments that limit a result and name nothing.
-_LIMITS: Final = ("limit", "count", "size", "page_size", "pageSize", "per_page", "max", "max_results", "top", "top_k")
-_QUOTES: Final = "\"'`()[]{},;"
-_THING: Final = re.compile(r"[\w*][./@:_-][\w*]|\d")
 _MOST: Final = 8
 _LEAST_CHARACTERS: Final = 6
 _LONGEST: Final = 2048
@@ -264,7 +266,7 @@ _NEXT_LINK: Final = pattern(r"""<([^<>\s]+)>\s*;\s*rel=\\?["']?next\b""")
 def cursors(value: Any) -> list[str]:
     """Return the values of a page for the next one, as texts; at most 8. Never runs code of a value."""
     if type(value) is dict:
-        return list(islice(_of_object(fields(value), 0), _MOST))
+        return list(islice(dict.fromkeys(_of_object(fields(value), 0)), _MOST))
     text = _only_text(value)
     if text is None:
         return []
@@ -283,42 +285,15 @@ def next_page(arguments: Any) -> list[str]:
     ]
 
 
-class Subject(NamedTuple):
-    """What a call is about, by hashes: the things that its arguments name, and the words of each text."""
-
-    things: frozenset[int]
-    words: frozenset[int]
-
-    def is_that_of(self, later: Subject) -> bool:
-        """Return true when a later call names one of the same things, or has all the words and adds a filter."""
-        return self.words <= later.words or not self.things.isdisjoint(later.things)
-
-
-def subject(arguments: Any) -> Subject:
-    """Return what a call is about, without the arguments that choose a page.
-
-    Paths, addresses, names with a number and numbers themselves name things. A query of an address is a filter.
-    """
-    known = {name: value for name, value in named(arguments).items() if name not in PAGING and name not in _LIMITS}
-    texts = [(name, str(value)) for name, value in known.items() if type(value) is str or type(value) is int]
-    words = [(name, word) for name, text in texts for word in text[:_LONGEST].split()]
-    things = {word.strip(_QUOTES).split("?")[0] for _, word in words if _THING.search(word)}
-    return Subject(frozenset(map(hash, things)), frozenset(map(hash, words)))
-
-
 def _of_object(known: dict[str, Any], depth: int) -> Iterator[str]:
     for name in _NAMES:
         value = known.get(name)
         value = fields(value).get("href") if type(value) is dict else value
         if (type(value) is str or type(value) is int) and value:
             yield str(value)
-    for name in ("Link", "link"):
-        link = known.get(name)
+    for link in map(known.get, _LINKS):
         if type(link) is str:
             yield from _NEXT_LINK.findall(link[:_LONGEST])
     if depth < _DEEPEST:
-        data = known.get("data")  # of GraphQL, with fields of any name
-        more = islice(fields(data).values(), _MOST) if type(data) is dict else ()
-        for each in (*map(known.get, AROUND), *more):
-            if type(each) is dict:
-                yield from _of_object(fields(each), depth + 1)
+        for each in _around(known):
+            yield from _of_object(each, depth + 1)
