@@ -65,11 +65,9 @@ class Server(openai.OpenAIServer):
 
 def _answer(request: Json, reply: Reply) -> Answer:
     answer = openai.responses_answer(request, reply)
-    if request.get("stream") or isinstance(reply, str) or not isinstance(answer.body, bytes):
+    if request.get("stream") or isinstance(reply, str) or not isinstance(answer.body, dict):
         return answer
-    response = json.loads(answer.body)
-    response["output"] = [_item(item) for item in response["output"]]
-    return Answer(json.dumps(response).encode())
+    return Answer({**answer.body, "output": [_item(item) for item in answer.body["output"]]})
 
 
 def _item(item: Json) -> Json:

@@ -97,10 +97,9 @@ class CachingServer(OpenAIServer):
         self._prompts.append(prompt)
         self.accounts.append((len(prompt) // 4, cached))
         answer: Any = chat_answer(request, reply)
-        body = json.loads(answer.body)
         details = {"cached_tokens": cached}
-        body["usage"] = {"prompt_tokens": len(prompt) // 4, "completion_tokens": 2, "prompt_tokens_details": details}
-        return Answer(json.dumps(body).encode())
+        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": 2, "prompt_tokens_details": details}
+        return Answer({**answer.body, "usage": usage})
 
 
 def test_a_miss_costs_what_the_provider_would_have_cached(environment: Callable[[str], Environment]) -> None:
