@@ -60,7 +60,8 @@ def tool(function: _F | None = None, *, name: str | None = None, agent: str | No
 
     The function may be sync or async, a function or a generator; a generator's items are measured one by one and never
     collected. The function keeps its signature, its result and its exceptions. ``name`` is the tool's name, by
-    default the function's.
+    default the function's. ``agent`` is the agent that calls it. If `agent_otel.execution` names another agent, the
+    labels have that agent, and the span has this one as ``agent_otel.sub_agent``.
     """
 
     def decorate(target: Any) -> Any:

@@ -175,7 +175,7 @@ def _observe(program: tuple[str, ...], *, as_json: bool) -> int:
     console.say(
         f"{sum(row['calls'] for row in rows):,} tool calls, {seen.total(semconv.PAYLOAD_SIZE, '_count'):,} payloads, "
         f"{seen.total(semconv.INTERNAL_ERRORS):,} internal errors"
-        + (f", {requests:,} requests with a system prompt" if requests else "")
+        + (f", {requests:,} model requests" if requests else "")
     )
     if offered is not None:
         console.say(offered.sentence())

@@ -104,7 +104,8 @@ def _print(snapshot: Snapshot, *, is_json: bool, has_rates: bool = False) -> Non
         console.say("nothing of agent_otel has been counted there; `agent-otel doctor` says why")
     else:
         columns = [column for column in TOOL_COLUMNS if column.head != "/min"]
-        columns[-1] = columns[-1]._replace(head="partial answers")
+        heads = {"cut": "truncated", "partial": "incomplete answers"}  # `top` needs short names
+        columns = [column._replace(head=heads.get(column.head, column.head)) for column in columns]
         _table(columns, snapshot.tools)
         if snapshot.tools and snapshot.workflows:
             console.say("")

@@ -162,8 +162,8 @@ def _exports(facts: Mapping[str, Any]) -> Iterator[Finding]:
         if " Metrics " in message:
             yield Finding(OK, "export", f"Metrics {message.partition(' Metrics ')[2]}")
     if facts["switch"]["active"] and not any(row["signal"] == "traces" for row in exporters):
-        text = "spans are exported only if the program sets a TracerProvider"
-        yield Finding(WARNING, "export", text, "or set OTEL_EXPORTER_OTLP_ENDPOINT")
+        text = "spans are not exported, unless the program sets a TracerProvider"
+        yield Finding(WARNING, "export", text, "to export them set OTEL_EXPORTER_OTLP_ENDPOINT")
 
 
 def _rows(facts: Mapping[str, Any], part: str) -> list[dict[str, Any]]:
