@@ -101,10 +101,14 @@ class OnCall:
         self.wait_until(lambda: alarms.names(TOLD) <= alarms.names(self.webhook.alerts("resolved")))
 
     def is_told(self, alert: Json, receiver: str) -> None:
-        """Wait until exactly this is told; it is repeated every second, with the numbers of that second."""
-        name = alert["labels"]["alertname"]
+        """Wait until exactly this is told; it is repeated every second, with the numbers of that second.
+
+        Before a turn that takes long, the same is told of two turns, as less severe.
+        """
+        known = {(name, alert["labels"][name]) for name in ("alertname", "severity")}
         self.wait_until(lambda: any(self.is_said(alert, each) for each in self.webhook.alerts()), alert)
-        there = [each for each in self.webhook.notifications if name in alarms.names(each["alerts"])]
+        told_in = self.webhook.notifications
+        there = [each for each in told_in if any(known <= one["labels"].items() for one in each["alerts"])]
         assert {each["receiver"] for each in there} == {receiver}
 
     def is_said(self, alert: Json, told: Json) -> bool:
