@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain
+from itertools import chain, repeat
 from json import encoder as json_encoder
+from operator import is_
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel._internal.errors import attempt, ours
@@ -121,7 +122,7 @@ def _hash(data: bytes, key: bytes) -> str:
 
 def _is_simple(root: Any) -> bool:
     """Return True if the value is its own canonical form: plain JSON data, neither large, long nor deep."""
-    if type(root) is dict and len(root) <= _FEW and all(type(each) is str for each in chain(root, root.values())):
+    if type(root) is dict and len(root) <= _FEW and all(map(is_, map(type, chain(root, root.values())), repeat(str))):
         return sum(map(len, chain(root, root.values()))) <= _SIMPLE_CHARACTERS
     found = values_of([root], _SIMPLE_NODES, _LEVELS)
     if isinstance(found, int) or found.labels:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import sys
+import weakref
 from types import FunctionType, MethodType
 from typing import TYPE_CHECKING, Any
 
@@ -118,11 +119,17 @@ _TOKEN_CHARACTERS = 4
 _MOST_VALUES = 400
 
 
+# By the node, whose middleware does not change.
+_of_nodes: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
+
+
 def _offloads_above(node: Any) -> int:
     """Return the limit of the middleware that is chained around the calls of a ``ToolNode``."""
-    owners = _owners(fields(node).get("_wrap_tool_call"))
-    limits = [number(fields(owner).get("_tool_token_limit_before_evict")) for owner in owners]
-    return _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
+    if node not in _of_nodes:
+        owners = _owners(fields(node).get("_wrap_tool_call"))
+        limits = [number(fields(owner).get("_tool_token_limit_before_evict")) for owner in owners]
+        _of_nodes[node] = _TOKEN_CHARACTERS * min(filter(None, limits), default=0)
+    return _of_nodes[node]
 
 
 def _owners(chain: Any) -> Iterator[Any]:
@@ -147,7 +154,7 @@ def read_result(output: Any, *, is_error_raised: bool = False) -> ToolResult:
     A model reads the message of a Command, and none of its other updates. With ``is_error_raised`` an error status
     means that an exception was converted.
     """
-    message = _tool_message(output)
+    message = None if type(output) is str else _tool_message(output)
     if message is None:
         return ToolResult(output)
     known = fields(message)
