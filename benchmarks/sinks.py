@@ -23,9 +23,9 @@ from rich.table import Table
 
 import agent_otel
 from agent_otel import semconv
+from agent_otel._internal.fork import recording
 from agent_otel.telemetry import metrics_server, setup
 from agent_otel.telemetry.metrics import Metrics
-from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.sinks.otel import OTelSink
 from agent_otel.telemetry.sinks.prometheus import PrometheusSink
 from benchmarks import budgets, clock

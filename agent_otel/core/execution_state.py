@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
+from agent_otel._internal.fork import recording
 from agent_otel.core.thread.request_parts import KINDS, NO_SHARES
 from agent_otel.measure.forecast import turns_to_cap
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry.sinks import recording
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

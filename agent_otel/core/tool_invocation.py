@@ -14,6 +14,7 @@ from opentelemetry.trace import INVALID_SPAN
 
 from agent_otel import semconv
 from agent_otel._internal.failures import error_type, text_of
+from agent_otel._internal.fork import recording
 from agent_otel.core import execution_context, tool_names
 from agent_otel.core.captured_content import capture, failure_text, hidden, hide_in, without
 from agent_otel.core.execution_state import Stage, state_attributes
@@ -34,7 +35,6 @@ from agent_otel.measure.size import Size, estimated_tokens, size
 from agent_otel.measure.truncation import find_cut, has_shrunk
 from agent_otel.measure.truncation.paging import PAGE_ENDING, PAGE_OPENINGS, PAGE_TAIL, further
 from agent_otel.telemetry import foreign_spans, metrics, spans
-from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import current_span
 
 if TYPE_CHECKING:

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from agent_otel import semconv
 from agent_otel._internal import errors, fork
+from agent_otel._internal.fork import recording
 from agent_otel.measure.preview import clean
 from agent_otel.semconv.types import COUNTER, MOMENT_SECONDS
-from agent_otel.telemetry.sinks import Fan, recording
+from agent_otel.telemetry.sinks import Fan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

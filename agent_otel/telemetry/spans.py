@@ -25,9 +25,10 @@ from opentelemetry.trace import INVALID_SPAN, SpanContext, SpanKind, StatusCode,
 
 from agent_otel import semconv
 from agent_otel._internal.errors import ours
+from agent_otel._internal.fork import recording
 from agent_otel.measure.preview import LONGEST_NAME, clean
 from agent_otel.telemetry import foreign_spans
-from agent_otel.telemetry.sinks import SPAN_KEY, Exemplar, recording
+from agent_otel.telemetry.sinks import SPAN_KEY, Exemplar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -9,6 +9,7 @@ from opentelemetry import trace
 
 from agent_otel import semconv, settings
 from agent_otel._internal import errors
+from agent_otel._internal.fork import recording
 from agent_otel.core import execution_context
 from agent_otel.core.cost.models import models
 from agent_otel.core.execution_state import ContextUse, LastRequest, Tokens
@@ -19,7 +20,6 @@ from agent_otel.core.thread.threads import open_calls
 from agent_otel.core.tool_visit import running
 from agent_otel.measure.forecast import LOOK_BACK
 from agent_otel.measure.preview import clean
-from agent_otel.telemetry.sinks import recording
 from agent_otel.telemetry.spans import put_on_any
 
 if TYPE_CHECKING:

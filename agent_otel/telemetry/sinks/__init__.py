@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import threading
 import time
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
@@ -13,7 +12,7 @@ from opentelemetry import trace
 from opentelemetry.context.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan
 
-from agent_otel._internal import fork
+from agent_otel._internal.fork import recording
 from agent_otel.semconv.types import COUNTER, HISTOGRAM, MOMENT_SECONDS
 
 if TYPE_CHECKING:
@@ -25,25 +24,6 @@ if TYPE_CHECKING:
 
 #: The key of the current span in a context.
 SPAN_KEY: Final = next(iter(trace.set_span_in_context(INVALID_SPAN, Context())))
-
-
-class recording:  # noqa: N801 - read as a variable
-    """The lock ``held`` by threads while they bind or record a series on any sink; a fork waits for it.
-
-    The locks of the OpenTelemetry SDK and of the Prometheus client are taken only inside it. If another thread held
-    one of those at a fork, it would stay locked in the child, and neither library renews all of its locks. A single
-    lock also costs less, because a tool call records on four series. It is reentrant, because the garbage collector
-    may finish another call while a thread holds it.
-    """
-
-    held = threading.RLock()
-
-
-def _renew() -> None:
-    recording.held = threading.RLock()
-
-
-fork.loading.hold(lambda: recording.held, _renew)
 
 
 class Exemplar:
