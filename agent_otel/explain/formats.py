@@ -268,7 +268,7 @@ WHERE thread_id = ? ORDER BY checkpoint_ns, checkpoint_id DESC LIMIT 1
 """
 _THREADS: Final = "SELECT count(DISTINCT thread_id) FROM checkpoints"
 _WRITES: Final = "SELECT coalesce(sum(length(value)), 0) FROM writes WHERE thread_id = ?"
-#: Bytes of a thread in a store whose date is told.
+#: Bytes of a thread in a store; the report says when it reaches them.
 _MILESTONES: Final = {"10 MB": 10_000_000, "100 MB": 100_000_000, "1 GB": 1_000_000_000}
 _LARGEST_SESSION: Final = """
 SELECT session_id FROM agent_messages GROUP BY session_id ORDER BY sum(length(message_data)) DESC LIMIT 1
@@ -335,7 +335,7 @@ def _checkpoint(name: str, connection: sqlite3.Connection, thread: str | None) -
 
 
 def _stored(thread: object, threads: int, steps: list[Step], more_bytes: int) -> list[str]:
-    """Return what a thread takes in a store with all its checkpoints, and when it is larger."""
+    """Return the size of a thread in a store with all its checkpoints, and when it reaches milestones."""
     sizes = [step.bytes for step in steps]
     all_bytes = sum(sizes) + more_bytes
     said = f"The store has {all_bytes:,} bytes of it, {all_bytes / max(1, sizes[-1]):,.1f} times the last checkpoint"
@@ -378,7 +378,7 @@ def without_secrets(name: str) -> str:
 
 
 def _in_postgres(url: str, thread: str | None, stack: contextlib.ExitStack) -> Source:
-    """Return the last checkpoint of a thread of ``langgraph-checkpoint-postgres``, and what each checkpoint wrote."""
+    """Return the last checkpoint of a thread of ``langgraph-checkpoint-postgres``, and each checkpoint's writes."""
     shown = without_secrets(url)
     try:
         import psycopg  # type: ignore[import-not-found,unused-ignore] # noqa: PLC0415 - needs an extra

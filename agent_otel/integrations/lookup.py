@@ -21,7 +21,7 @@ _waiting: dict[str, list[Callable[[str], None]]] = {}
 
 
 def imported(module: str) -> None:
-    """Apply what waits for a module that has just been imported."""
+    """Run the callbacks that wait for a module that has just been imported."""
     if not _waiting:
         _waiting.update(watched(INTEGRATIONS))
     for act in _waiting.get(module, ()):
@@ -29,7 +29,7 @@ def imported(module: str) -> None:
 
 
 def watched(integrations: Collection[Integration]) -> dict[str, list[Callable[[str], None]]]:
-    """Map each module that interpreter start watches to what waits for it: sites, and the check of its version."""
+    """Map each module that interpreter start watches to its callbacks: sites, and the check of its version."""
     waiting: dict[str, list[Callable[[str], None]]] = {}
     for integration in integrations:
         for site in integration.sites:
@@ -49,7 +49,7 @@ def _check(integration: Integration, module: str) -> None:
 
 
 def _watch(integration: Integration, site: Site, _: str) -> None:
-    """Wait for the modules of a site: the other instrumentation beside which it is wrapped is here."""
+    """Wait for the modules of a site: it is wrapped beside an instrumentation that is here."""
     from agent_otel._bootstrap import import_hook  # noqa: PLC0415 - installed already, or we would not be called
 
     apply = partial(_apply, integration, site)

@@ -1,6 +1,6 @@
 """Entries of integrations: their types, and all entries, which a program reads before it loads an adapter.
 
-An entry stands at the top of its adapter. ``scripts/generate`` writes them into ``registry.json``, each site with its
+An entry is at the top of its adapter. ``scripts/generate`` writes them into ``registry.json``, each site with its
 modules alone.
 """
 
@@ -57,10 +57,10 @@ class Integration:
     """An integration: its name, the oldest supported version, and its independent wrap sites.
 
     ``distribution`` is its name unless it has another. A candidate among the sites is a site of one candidate.
-    ``tested`` names the versions, and the engine, on which the tests run it. ``packages`` are the modules of the
+    ``tested`` names the versions, and the engine, that the tests run it on. ``packages`` are the modules of the
     distribution that a program imports first: their import checks the version, because the modules of the sites may not
     exist in another version. The default is the package of the first candidate; a namespace package runs no code, so
-    that the modules below it stand in its place. ``product`` names the integration that this one is a part of, and is
+    that the modules below it replace it. ``product`` names the integration that this one is a part of, and is
     disabled with. ``setting`` is the variable that switches this one on, where it is off by default.
     """
 

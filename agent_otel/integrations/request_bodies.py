@@ -32,7 +32,7 @@ _REQUIRED = ("required", "REQUIRED", "any", "tool", "function", "custom")
 
 
 def joined(before: Any, note: str) -> Any:
-    """Return a system text, or a list of blocks, with the note behind it."""
+    """Return a system text, or a list of blocks, with the note at the end."""
     if text(before):
         return f"{text(before)}\n\n{note}"
     blocks = listed(before)
@@ -52,7 +52,7 @@ def with_system(messages: list[Any], note: str, make: Callable[[], Any] | None =
 def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
     """Return the fields of a request that forbid tool calls; ``none`` is the provider's value of ``tool_choice``.
 
-    Where the program requires a call, the answer itself is a call of an output tool: those that no adapter has called
+    Where the program requires a call, the answer itself is a call of an output tool: tools that no adapter has called
     stay usable. Where it requires one of them by name, providers demand that this one is among the tools.
     """
     if listed(body.get("functions")):
@@ -68,7 +68,7 @@ def tool_fields(body: Mapping[str, Any], none: Any = "none") -> dict[str, Any]:
 
 
 def is_forced(choice: object) -> bool:
-    """Return True for a ``tool_choice`` with which the model may only call tools."""
+    """Return True for a ``tool_choice`` that lets the model only call tools."""
     return (text(choice) or text(fields(choice).get("type"))) in _REQUIRED
 
 
@@ -100,7 +100,7 @@ def responses(body: Mapping[str, Any]) -> ModelRequest:
 def messages(body: Mapping[str, Any]) -> ModelRequest:
     """Read the body of a request for Anthropic's messages, which other platforms have as well."""
     parts = Messages(anthropic.head(body), listed(body.get("messages")), anthropic.parts)
-    # A container that is used again has what earlier requests put into it.
+    # A container that is used again has the data of earlier requests.
     container = body.get("container")
     continued = text(container) is not None or text(fields(container).get("id")) is not None or is_kept(body)
     return ModelRequest(parts, continued, model=body.get("model"), must_call=is_forced(body.get("tool_choice")))
@@ -130,7 +130,7 @@ def _answer_message(body: Body, note: str) -> Body:
 class Form(NamedTuple):
     """A format: its name in `agent_otel.messages`, the reader of a body, and the change for the last request of a run.
 
-    Without a name, a request is not sent again. ``keeps`` returns what a view has to know of the provider's memory.
+    Without a name, a request is not sent again. ``keeps`` returns facts about the provider's memory that a view needs.
     """
 
     name: str
@@ -174,7 +174,7 @@ def reading(
         if found is not None:
             put(invocation, found[0].answer_only(found[1], note))
 
-    request.__module__ = find.__module__  # by which the core knows the adapter
+    request.__module__ = find.__module__  # the core knows the adapter by it
     return {"request": request, "rewrite": rewrite, "answer_only": answer_only}
 
 
@@ -187,7 +187,7 @@ class BodyArgument(NamedTuple):
     messages: str = "messages"
 
     def rewrite(self, invocation: Invocation, view: Callable[..., Any]) -> None:
-        """Put a view in the place of the messages."""
+        """Replace the messages with a view."""
         body = invocation.arg(self.place, self.name)
         if is_dict(body) and type(fields(body).get(self.messages)) is list:
             body[self.messages] = view(body[self.messages])
@@ -232,7 +232,7 @@ class ChatFunction(NamedTuple):
         return {**named, "tools": list(map(self.plain, listed(named["tools"])))} if "tools" in named else named
 
     def rewrite(self, invocation: Invocation, view: Callable[..., Any]) -> None:
-        """Put a view in the place of the messages."""
+        """Replace the messages with a view."""
         messages = self.messages(invocation)
         made = view(messages)
         if made is not messages:

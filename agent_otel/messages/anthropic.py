@@ -49,7 +49,7 @@ def _is_blank(block: Mapping[str, Any]) -> bool:
 
 
 class _Blocks(Format):
-    """A format whose messages have blocks."""
+    """A format with blocks in its messages."""
 
     messages = "messages"
     _call = staticmethod(call_block)
@@ -70,7 +70,7 @@ class _Blocks(Format):
         return [asked, {"role": "user", "content": [self._result(call_id, result)]}]
 
     def calls(self, response: Mapping[str, Any]) -> list[Call]:
-        """Return the calls without those of the provider's own tools."""
+        """Return the calls, except calls of the provider's own tools."""
         return [Call(one.id, one.name or "", one.arguments) for one in requested(self._blocks(response))]
 
     def answered(self, body: Mapping[str, Any], response: Mapping[str, Any], answers: Sequence[Answer]) -> Body:
@@ -99,7 +99,7 @@ class Anthropic(_Blocks):
         return fields(body.get("tool_choice")).get("type") != "none" and super().takes(body, name)
 
     def hides(self, body: Mapping[str, Any]) -> bool:
-        """Return True for a thread, which has the messages and whose tools are those of its first request."""
+        """Return True for a thread, which has the messages, and the tools of its first request."""
         return is_kept(body) or (_thread(body) == "create" and bool(listed(body.get("tools"))))
 
     def offering(self, body: Mapping[str, Any], tool: Tool) -> Body:
@@ -164,7 +164,7 @@ def _add_delta(block: Body, inputs: dict[Any, str], index: object, delta: Mappin
 
 
 def _grow(block: Body, delta: Mapping[str, Any], *names: str) -> None:
-    """Add the texts of a delta to those of a block."""
+    """Add the texts of a delta to the texts of a block."""
     for name in names:
         if type(delta.get(name)) is str:
             block[name] = (text(block.get(name)) or "") + delta[name]
@@ -347,7 +347,7 @@ def _result_part(block: Mapping[str, Any]) -> RequestPart:
     if content is None:
         content = ""
     elif issubclass(type(content), list | tuple):
-        # The text of a single block, as it is when it is no block, so that its length is known at once.
+        # Read a single block like a plain text, so that its length is known at once.
         content = elements(content)
         only = fields(content[0]) if len(content) == 1 else {}
         if plain_text(only.get("type")) == "text" and is_text(only.get("text")):

@@ -66,7 +66,7 @@ class ModelBoundary:
     """The ceiling and the claim check for results in requests."""
 
     def __init__(self) -> None:
-        #: Replacements: how many characters of the result stay, and the text behind them; None where all stay.
+        #: Replacements: how many characters of the result stay, and the text after them; None where all stay.
         self._decisions: dict[int, tuple[int, str | None]] = {}
         fork.after_fork(self._decisions.clear)
 

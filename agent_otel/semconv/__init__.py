@@ -305,7 +305,7 @@ _process_histogram, _process_counter, _process_gauge = (
     partial(_metric, kind, ()) for kind in (HISTOGRAM, COUNTER, GAUGE)
 )
 
-# Labels that are no attributes.
+# Labels that are not attributes.
 LAYER, REASON, BY, CHANGE, THRESHOLD, PART, WHERE = "layer", "reason", "by", "change", "threshold", "part", "where"
 INTEGRATION, VERSION, TARGET, PYTHON = "integration", "version", "target", "python"
 SCALES_TO_ZERO, FINGERPRINT, DIRECTION, COMPONENT = "scales_to_zero", "fingerprint", "direction", "component"
@@ -496,7 +496,7 @@ BUILD_INFO = _process_gauge("agent_otel.build_info", "", (VERSION, PYTHON, SCALE
     "1; versions, and `true` with AGENT_OTEL_SCALES_TO_ZERO.")
 
 # fmt: on
-# Values of attributes and labels, and the names of spans and events, by what they are of.
+# Values of attributes and labels, and the names of spans and events, by subject.
 
 # Spans.
 EXECUTE_TOOL, CHAT, INVOKE_AGENT, INVOKE_WORKFLOW = "execute_tool", "chat", "invoke_agent", "invoke_workflow"
@@ -514,14 +514,14 @@ LARGE_RESULT, TRACE_ID, EVENT_NAME = "tool.large_result", "trace_id", "event.nam
 # Errors in the answers of remedies, and of tools.
 TOOL_ERROR, RESULT_TOO_LARGE, LIMIT_REACHED = "tool_error", "result_too_large", "limit_reached"
 REPEATED_CALL, TOOL_DENIED = "repeated_call", "tool_denied"
-# Labels of what is unknown, or of no name of its own.
+# Labels of values that are unknown or have no name.
 OTHER, UNMATCHED, OTHER_REASON, DEFAULT = "_other", "unmatched", "other", "default"
 # Parts of a request, in the order of their bytes on the wire; of its tokens; a provider's own summary in it.
 SYSTEM, TOOLS, USER, ASSISTANT = "system", "tools", "user", "assistant"
 TOOL_CALL_ARGUMENTS, TOOL_RESULTS = "tool_arguments", "tool_results"
 REQUEST_PARTS = (SYSTEM, TOOLS, USER, ASSISTANT, TOOL_CALL_ARGUMENTS, TOOL_RESULTS)
 MEDIA, COMPACTION = "media", "compaction"
-# Layers that cut a result, or whose limit it meets, and where it was seen.
+# Layers that cut a result or have the limit that it reaches, and where it was seen.
 LAYER_TOOL, LAYER_FRAMEWORK, LAYER_REMEDY = "tool", "framework", "remedy"
 LAYER_MODEL_REQUEST, LAYER_BEFORE_REQUEST = "model_request", "before_request"
 SEEN_AT_MODEL_RESPONSE, SEEN_AT_STEP = "model_response", "step"
@@ -531,7 +531,7 @@ CEILING, CLAIM_CHECK, TRIM, COMPACT, SUMMARIZE = "ceiling", "claim_check", "trim
 BUDGET_LAYERS = (CEILING, LAYER_FRAMEWORK, HOST, PAYLOAD, TRANSPORT, CONTEXT, DEFAULT)
 # Reasons of truncation.
 CLEARED, SUSPECTED, SHRUNK, CUT_JSON, OFFLOADED = "cleared", "suspected", "shrunk", "cut_json", "offloaded"
-# What the model did after a cut or a page, and what an answer was built on.
+# Reactions of the model to a cut or a page, and the basis of an answer.
 PAGINATED, NARROWED, REPEATED, IGNORED = "paginated", "narrowed", "repeated", "ignored"
 PAGE, UNDELIVERED = "page", "undelivered"
 # Reasons of a refused request, beside the context's length; and how the beginning of a request changed.
@@ -555,7 +555,7 @@ INPUT, OUTPUT, STATE, HISTORY, MESSAGE = "input", "output", "state", "history", 
 TRIMMED, SUMMARIZED = "[trimmed ", "SUMMARIZED executionId:'"
 REPLACED = (TRIMMED, SUMMARIZED)
 # Tools that remedies add to requests, and that are none of the program: one that reads on in stored results, and one
-# whose result is a summary.
+# that returns a summary.
 GET_TOOL_RESULT, CONTEXT_SUMMARIZE = "get_tool_result", "context_summarize"
 OWN_TOOLS = (GET_TOOL_RESULT, CONTEXT_SUMMARIZE)
 

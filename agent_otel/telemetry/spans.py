@@ -1,11 +1,11 @@
 """Spans of tool calls: our own, or another instrumentation's span that is open for the same call.
 
-Half of what a tool call costs is the SDK's own span: its sampler reads the current span three times, its processors are
+Half of a tool call's cost is the SDK's own span: its sampler reads the current span three times, its processors are
 called when a span starts although they do nothing then, each attribute is validated, and containers are made that most
 spans leave empty. Ours is a light span: it draws its ids as the SDK does, keeps its attributes in a dictionary, and
 becomes the exported span when it ends. Reading or calling anything else of it makes it a full span of the SDK first, by
-the SDK's own constructor, so that the tool's code, other instrumentations and samplers of logs find what they always
-find. A tracer makes light spans only if a light span that is filled has the same fields as the tracer's first span,
+the SDK's own constructor, so that the tool's code, other instrumentations and samplers of logs find a full span.
+A tracer makes light spans only if a light span that is filled has the same fields as the tracer's first span,
 which is a full one, and if its sampler records every span for a reason that `_records` knows. This is decided once for
 each tracer and its processors.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 SDK: Final = "opentelemetry.sdk.trace"
 #: Types of values that a span may take without the SDK's validation.
 PLAIN: Final = frozenset({str, int, float, bool})
-#: Classes that a tracer without metrics of its own has in their place.
+#: Classes that a tracer without metrics has in their place.
 _NO_METRICS: Final = frozenset({"NoneType", "NoOpTracerMetrics"})
 #: Processors that do nothing when a span starts.
 _PROCESSORS: Final = frozenset({"BatchSpanProcessor", "SimpleSpanProcessor"})
@@ -153,7 +153,7 @@ class LightTracer:
         flags = self.flags(parent) if parent is not None else self._of_root if self._every_root else None
         if flags is None:
             return None
-        if self._ends_as["_resource"] is not tracer.resource:  # the SDK gives a forked child one of its own
+        if self._ends_as["_resource"] is not tracer.resource:  # the SDK gives a forked child a new one
             self._ends_as = ended(tracer)
         trace_id = self._ids.generate_trace_id() if parent is None else parent.trace_id
         state = None if parent is None else parent.trace_state
@@ -228,7 +228,7 @@ def fill(span: Any) -> None:
 
 
 def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
-    """Return what makes light spans like ``first``, the first span of a tracer; None where they would differ."""
+    """Return a maker of light spans like ``first``, the first span of a tracer; None where they would differ."""
     try:
         sdk = sys.modules[SDK]
         is_own = (
@@ -247,12 +247,12 @@ def light_tracer(tracer: Any, first: Any) -> LightTracer | None:
         is_filled = vars(light).keys() - {"_tracer"} == vars(first).keys()
         is_alike = is_filled and ended(tracer).keys() == vars(first._readable_span()).keys()
         return made if is_alike and made.flags(parent) == spot.trace_flags else None
-    except ours(Exception):  # an SDK whose fields have other names
+    except ours(Exception):  # an SDK with other names of fields
         return None
 
 
 def _records(sampler: Any) -> bool | None:
-    """Return true where every span is recorded, false where those of a sampled parent are, None where it may change."""
+    """Return true where every span is recorded, false where spans of a sampled parent are, None where it may change."""
     name = type(sampler).__name__
     if type(sampler).__module__ != f"{SDK}.sampling":
         return None
@@ -368,13 +368,13 @@ class OpenSpan:
     def leave(self) -> None:
         """Undo ``attach`` where the span is current; safe to repeat.
 
-        A framework may run the handler in another context than the function around it: that one has ended.
+        A framework may run the handler in another context than the function around it. That context has ended.
         """
         if self._before is not None and context.get_current().get(SPAN_KEY) is self.span:
             self.detach()
 
     def close(self) -> None:
-        """Do what an interrupt has left out: leave the context, and end the span."""
+        """Finish the work that an interrupt has left out: leave the context, and end the span."""
         self.leave()
         if self.span.is_recording():
             self.end()
@@ -383,7 +383,7 @@ class OpenSpan:
         """Set attributes and, on failure, the type of the error and the status.
 
         ``description`` is content, None unless content capture is on. A foreign span keeps the type and the status that
-        its owner sets, and gets no type for a call that was cancelled: to most owners that is no failure.
+        its owner sets, and gets no type for a call that was cancelled: to most owners that is not a failure.
         """
         if self.foreign:
             if error_type is not None and error_type.rpartition(".")[2] not in _CANCELLED:
@@ -426,8 +426,8 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
     """Open the span of a tool call, or enrich ``current`` if another instrumentation opened it for this call.
 
     ``mode`` is the setting AGENT_OTEL_SPANS without ``off``; ``start_ns`` is the call's start in epoch nanoseconds.
-    ``is_held`` is true when the other instrumentation holds ``current`` for this call, whatever its attributes are.
-    Texts among the attributes may be any texts.
+    ``is_held`` is true when another instrumentation holds ``current`` for this call, whatever its attributes are.
+    String attributes may contain anything. Unsafe ones are cleaned here.
     """
     for key, value in attributes.items():
         if type(value) is str and not (len(value) <= LONGEST_NAME and value.isascii()):
@@ -446,7 +446,7 @@ def open_tool_span(  # noqa: PLR0913, PLR0917 - the fields of a span
 
 
 def exemplar_of_run(opened: OpenSpan | None, within: Span | None) -> Exemplar | None:
-    """Return the exemplar of an execution: that of its own span, else of the span that it began in."""
+    """Return the exemplar of an execution: from its span, else from the span that it began in."""
     span = within if opened is None else opened.span
     return None if span is None else exemplar_of(span)
 
@@ -487,7 +487,7 @@ def started(  # noqa: PLR0913, PLR0917 - the fields of a span
 def open_chat_span(
     tracer: Any, attributes: dict[str, Any], start_ns: int, parent: Span, error_type: str | None
 ) -> Span:
-    """Open the span of a model request, whose response has ended."""
+    """Open the span of a model request after its response has ended."""
     plain = {key: clean(value) if type(value) is str else value for key, value in attributes.items()}
     title = f"{semconv.CHAT} {plain.get(semconv.REQUEST_MODEL, '')}".rstrip()
     span: Span = tracer.start_span(title, trace.set_span_in_context(parent), SpanKind.CLIENT, plain, (), start_ns)

@@ -1,4 +1,4 @@
-"""Tokens of the model requests of an execution: those of its last request, their sums, and the bytes of one token."""
+"""Tokens of the model requests of an execution: the last request, the sums, and the bytes of one token."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def _missed(
 
 
 def unreported(out: Telemetry, sent: SentRequest) -> None:
-    """Estimate the tokens of a request whose stream has ended without any."""
+    """Estimate the tokens of a request after its stream has ended without any."""
     sent.read = None
     tokens = estimated(sent)
     totals = sent.execution if sent.run is None else sent.run
@@ -182,7 +182,7 @@ def unreported(out: Telemetry, sent: SentRequest) -> None:
 
 
 def totals_of(execution_id: str | None) -> Totals | None:
-    """Return the totals to which the tokens of a request belong that this code sends: of its run, or execution."""
+    """Return the totals that count a request sent by this code: the totals of its run, or of its execution."""
     run = execution_context.current_run()
     if run is not None:
         return run.totals
@@ -245,8 +245,8 @@ def last_request(execution_id: str | None) -> LastRequest | None:
 _TOOLS: Final = (semconv.TOOLS, "")
 
 # The cost of the parts of requests: each request's input tokens divided by bytes, and their price by their order. The
-# tokens that a provider has read from its cache are those at the beginning of the request, and those that it has
-# written to it follow them. So a part at the beginning is cheaper than one of the same size at the end.
+# first tokens of a request may come from the provider's cache, and the next ones may be written to it. So a part at
+# the beginning is cheaper than one of the same size at the end.
 
 
 def divide(out: Telemetry, sent: SentRequest, usage: Usage, shown: dict[str, Any]) -> Callable[[Rates, float], None]:
@@ -307,8 +307,8 @@ def _offered(out: Telemetry, sent: SentRequest, tokens: int, shown: dict[str, An
 def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total: float) -> list[float]:
     """Return the price of each part of a request; they sum up to the total.
 
-    ``tokens`` are those of the parts, in the order of the shares; what is behind them is no text, such as images, and
-    pays what is left of the total.
+    ``tokens`` are the tokens of the parts, in the order of the shares. Parts after them are not text, such as images,
+    and pay the rest of the total.
     """
     in_all, cached, written = usage.input, usage.cached, usage.written
     sizes = shares.bytes.values()
@@ -335,7 +335,7 @@ def by_part(shares: Shares, tokens: list[int], usage: Usage, rates: Rates, total
 
 
 def grown(sent: SentRequest, tokens: int) -> list[int]:
-    """Add the tokens of a request to those of its conversation; return those of its latest requests."""
+    """Add the tokens of a request to its conversation; return the tokens of its latest requests."""
     if sent.conversation is None:
         return []
     # A new list, because another thread may read the one before.
@@ -377,13 +377,13 @@ _next: ContextVar[Mapping[str, int] | None] = ContextVar("agent_otel_removed_byt
 
 
 def removed(out: Telemetry, strategy: str, removed_bytes: int, counted_bytes: int = 0) -> None:
-    """Count the bytes that a remedy takes out of the next request, less those that the metric has already."""
+    """Count the bytes that a remedy takes out of the next request, without the bytes that the metric has already."""
     out.metrics.record(semconv.CONTEXT_REMOVED, max(removed_bytes - counted_bytes, 0), strategy)
     _next.set({**(_next.get() or {}), strategy: removed_bytes})
 
 
 def of_request(in_results: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the bytes by remedy that a request lacks; ``in_results`` are those of the results in it."""
+    """Return the bytes by remedy that a request lacks; ``in_results`` are the bytes that its results lack."""
     own = _next.get()
     if own is None:
         return in_results

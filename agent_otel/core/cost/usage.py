@@ -20,10 +20,10 @@ MOST_TOKENS: Final = 10**9
 class Usage(NamedTuple):
     """Tokens of one response; 0 where the provider reports none.
 
-    ``input`` counts the whole request. Of these, ``cached`` were read from the provider's cache, ``written`` were
-    written to it, and ``media`` are those of images, audio and other media, of which ``audio`` have a price of their
-    own. ``cached_audio`` are those that are audio and were read from the cache. ``output`` counts the response, of
-    which ``spoken`` are audio.
+    ``input`` counts the whole request. It includes ``cached``, read from the provider's cache, ``written``, written to
+    it, and ``media``: images, audio and other media. ``media`` includes ``audio``, which has a separate price.
+    ``cached_audio`` is audio that was read from the cache. ``output`` counts the response. It includes ``spoken``
+    audio.
     """
 
     input: int = 0
@@ -47,7 +47,7 @@ class Usage(NamedTuple):
         return counts if counts.input or counts.output else None
 
     def joined(self, later: Usage, *, adds: bool = False) -> Usage:
-        """Return the usage of a stream with that of a later item: a total that grows, or a share that ``adds``."""
+        """Return the usage of a stream with a later item: a total that grows, or a share that ``adds``."""
         return Usage(*map(operator.add if adds else max, self, later))
 
 
@@ -129,7 +129,7 @@ def _columns(*columns: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
 
 
 def _items(sent: str, wrote: str) -> tuple[tuple[tuple[str, ...], ...], ...]:
-    """Return the places in OpenAI's Responses and LangChain, which have details of what was sent and written."""
+    """Return the places in OpenAI's Responses and LangChain, which have details of sent and written tokens."""
     return _columns(
         "input_tokens",
         f"{sent}.cached_tokens {sent}.cache_read",

@@ -1,6 +1,6 @@
 """Final answers that are built on a fragment: the model got only a part of a result, and no later call got the rest.
 
-Everything is read from one request and its response. The request holds the results on which the answer is built, so
+Everything is read from one request and its response. The request holds the results that the answer is built on, so
 that branches, sub-agents and requests for a title concern only the results that they hold themselves. A result is
 followed up when a later request brings the result of a further call of the same tool, or of another tool that got
 the page's cursor.
@@ -113,7 +113,7 @@ def follow_up(calls: Collection[SeenCall]) -> None:
 
 
 def pending(it: Read, alone: Sequence[SeenCall]) -> PendingAnswer | None:  # noqa: C901 - the readings of one request
-    """Return what an answer to a request would be built on; ``alone`` are calls whose results are not in it by id."""
+    """Return the basis of an answer to a request; ``alone`` are calls with results that are not in it by id."""
     run = execution_context.current_run()
     totals = it.execution if run is None else run.totals
     if totals is not None:
@@ -168,7 +168,7 @@ _NAMES = frozenset({"final_answer", "final_result", "set_model_response"})
 #: Pydantic AI with several types of output.
 _PREFIX = "final_result_"
 
-# Tools by which a model gives its final answer: frameworks offer them, and send no request behind a call.
+# Tools that give a model's final answer: frameworks offer them, and send no request after a call.
 
 
 def is_answer(name: str) -> bool:

@@ -51,11 +51,11 @@ if TYPE_CHECKING:
     from agent_otel.measure.prints import Prints
     from agent_otel.telemetry.setup import Telemetry
 
-#: Bytes from which a text that stands in a request twice is counted.
+#: A text that a request has twice is counted from so many bytes on.
 _LARGE = 1_024
-#: Characters at the beginning, in the middle and at the end of a text by which it is recognised.
+#: Characters at the beginning, in the middle and at the end of a text that identify it.
 _SAMPLE = 128
-#: Messages from which on it takes less time to recognise those of the request before than to read them.
+#: From so many messages on, it is faster to recognise messages of the request before than to read them.
 _LONG = 24
 
 
@@ -125,8 +125,8 @@ def add_shares(
 ) -> tuple[Shares, dict[str, int]]:
     """Return the shares of a request, and the bytes by tool of the results in it that a request has held before.
 
-    ``before`` are the shares of the parts that it begins with, ``sized`` its parts behind them. ``calls`` are the calls
-    whose results it holds, by the results' indexes, ``new`` those that no request held before.
+    ``before`` are the shares of the parts that it begins with, ``sized`` its parts after them. ``calls`` are the calls
+    with results in it, by the results' indexes. ``new`` are the calls that no request held before.
     """
     found, removed = dict(before.bytes), dict(before.removed)
     places = {key: place for place, key in enumerate(found)}
@@ -217,7 +217,7 @@ def take_result(out: Telemetry, part: RequestPart, call: RequestPart | None) -> 
 
 
 def rename(call_id: str, sent_id: str) -> None:
-    """Find a call under the id with which a framework sends its result, too."""
+    """Find a call also under the id that a framework sends with its result."""
     run = execution_context.outermost.get()
     owner = executions.owner((call_id,), None if run is None else run.key)
     execution = None if owner is None else executions.known(owner)
@@ -290,7 +290,7 @@ def _by_name(out: Telemetry, execution: ExecutionState, parts: Sequence[RequestP
 
 
 def _compare(out: Telemetry, execution: ExecutionState | None, noted: SeenCall, part: RequestPart, length: int) -> None:
-    """Compare a result with what the framework kept of it; from the second delivery on, with the one before."""
+    """Compare a result with the part that the framework kept; from the second delivery on, with the one before."""
     value, (delivered, exact) = part.value, size(part.value)
     before, noted.delivered, noted.length = noted.delivered, delivered, length
     noted.most_delivered = max(delivered, noted.most_delivered)

@@ -47,7 +47,7 @@ def note(
 ) -> str | None:
     """Keep the part that the model gets of a result; return how that is known, None when the result is whole.
 
-    ``cuts`` are layers and reasons, the latest last. ``remedied`` is what a remedy has put in the result's place.
+    ``cuts`` are layers and reasons, the latest last. ``remedied`` is the replacement that a remedy has made.
     """
     known = [cut for cut in cuts if cut[1] != semconv.SUSPECTED]
     if not known:
@@ -66,7 +66,7 @@ def note(
 
 
 def cursors_of(value: object) -> tuple[int, ...]:
-    """Return hashes of the values by which a page names the next one."""
+    """Return hashes of the values that name the next page."""
     return tuple(map(hash, cursors(value)))
 
 
@@ -131,14 +131,14 @@ def is_ignored(state: ExecutionState, tool: str) -> bool:
 
 
 def pass_by(out: Telemetry, state: ExecutionState) -> None:
-    """Count a request for each tool whose results expect a follow-up, and those tools that are now ignored."""
+    """Count a request for each tool with results that expect a follow-up, and the tools that are now ignored."""
     for followed in list((state.followed or {}).values()):
         followed.requests += 1
     count_ignored(out, state, _IGNORED_AFTER)
 
 
 def count_ignored(out: Telemetry, state: ExecutionState, after: int = -1) -> None:
-    """Count the tools whose results no call has followed up: at the end of a run, or after so many requests."""
+    """Count the tools with results that no call has followed up: at the end of a run, or after so many requests."""
     for tool, followed in list((state.followed or {}).items()):
         if followed.requests > after and is_ignored(state, tool):
             out.metrics.record(semconv.TOOL_FOLLOWUPS, 1, tool, semconv.IGNORED)
@@ -201,8 +201,8 @@ def _is_due(call: SeenCall) -> bool:
     return call.most_delivered < _EMPTY_BYTES
 
 
-# Tools that return exactly a round number of rows or lines again and again: ``rows[:50]``, or ``head -n 100``. Of each
-# tool the process keeps four integers. A number that the arguments contain is the caller's own limit.
+# Tools that return exactly a round number of rows or lines again and again: ``rows[:50]``, or ``head -n 100``. The
+# process keeps four integers for each tool. A number that the arguments contain is the caller's own limit.
 
 #: Results of the same number after which a tool is suspected: with a total that is above the number, and without.
 BELOW_TOTAL: Final = 3
@@ -213,7 +213,7 @@ SAMPLED: Final = 8
 #: A list of ten or twenty is often all that there is.
 FEWEST: Final = 50
 _FEWEST_BELOW_TOTAL: Final = 10
-#: Characters of a text whose lines are counted.
+#: Lines are counted in texts of up to so many characters.
 LONGEST: Final = 64 * 1024
 _MOST_TOOLS: Final = 100
 _MOST_KEYS: Final = 16

@@ -1,9 +1,9 @@
 """Tool calls that no adapter saw, read from the model request that delivers their results.
 
-A hand-written loop calls its handlers itself. Their results are unknown: the bytes are those that the model gets.
+A hand-written loop calls its handlers itself. Their results are unknown: the bytes are the bytes that the model gets.
 The first request that has a result, and no later message of the model, shows the call (docs/how-it-works.md).
 
-The Responses API lets a loop put each result behind its own call. Then the calls of one turn look like several turns,
+The Responses API lets a loop put each result after its own call. Then the calls of one turn look like several turns,
 and only the ends of earlier requests distinguish them. The first request of a durable runtime's step shows no call: an
 adapter in another process may have measured it. A loop within a step sends more requests, which show their calls.
 """
@@ -66,7 +66,7 @@ _LANGGRAPH = "langgraph"
 _ends: dict[int, None] = {}
 #: Results that a remedy has replaced in a request that is about to be sent, by the hash of the text in their place.
 _replaced: dict[int, Replaced] = {}
-#: Arguments that a remedy has shortened in a request, by the digest of those that are left.
+#: Arguments that a remedy has shortened in a request, by the digest of the arguments that are left.
 _shortened: dict[str, Arguments] = {}
 
 
@@ -106,7 +106,7 @@ def replace(value: object, arguments: object, whole: Size, by: Remedied) -> None
 
 
 def shorten(arguments: object, left: object) -> None:
-    """Remember the arguments of a call that a remedy shortens in a request, by the digest of those that are left."""
+    """Remember the arguments of a call that a remedy shortens in a request, by the digest of the arguments left."""
     key = setup.telemetry().args_key
     tool_names.keep(_shortened, digest_arguments(left, key).digest, digest_arguments(arguments, key), _MOST_ENDS)
 
@@ -120,7 +120,7 @@ def find(it: Read) -> list[ModelCall]:  # noqa: C901 - the readings of one reque
     if carrier is not None and not carrier.has_requested:
         carrier.has_requested = True
         step = execution_context.current_step()
-        # LangGraph's steps run in one process, so theirs are no matter.
+        # LangGraph's steps run in one process, so they do not matter.
         begin = len(parts) if step is not None and step.runtime != _LANGGRAPH else -1
     state = it.execution
     begins = state is None or not state.streams  # another process has begun the conversation
@@ -159,7 +159,7 @@ def record(
     execution_id: str | None,
     seen_at: str = semconv.LAYER_MODEL_REQUEST,
 ) -> None:
-    """Record the metrics of a call, and its span; its delivery is counted as that of any result."""
+    """Record the metrics of a call, and its span; its delivery counts like any other delivery."""
     name, replaced = call.name, call.replaced
     if seen_at == semconv.LAYER_MODEL_REQUEST:
         remedy_hooks.shown(name, -1 if replaced else call.size.bytes)
@@ -236,10 +236,10 @@ def _count_step(out: Telemetry, execution_id: str, call: ModelCall) -> None:
 
 
 def _unanswered(parts: Sequence[RequestPart], first: int) -> int:
-    """Return the index from which on results are delivered for the first time, in the parts of a request from a place.
+    """Return the start of the results that are delivered for the first time, in the parts of a request from a place.
 
-    It is behind the last part of the model, where a beginning of its answer that the program gives is none; or behind
-    the end of an earlier request, when nothing but calls and results have followed since.
+    It follows the last part of the model. A beginning of its answer that the program gives does not count as one. Or it
+    follows the end of an earlier request, when nothing but calls and results have followed since.
     """
     end = len(parts)
     while end and parts[end - 1].part == semconv.ASSISTANT:
@@ -372,8 +372,8 @@ def _show(  # noqa: PLR0913, PLR0917 - the fields of a span
 ) -> Exemplar | None:
     """Add a span of no length below the current one, so that a query for tool calls finds the call.
 
-    It has no length, because the time between two requests is that of the loop, with all it does. Attributes of the
-    span around the request would hold one call, and a turn has several; what reads spans of tools would not find them.
+    It has no length, because the time between two requests belongs to the loop, with all it does. Attributes of the
+    span around the request would hold one call, and a turn has several; a query for spans of tools would not find them.
     """
     name, replaced = call.name, call.replaced
     if out.tracer is None or out.settings.spans == "enrich":

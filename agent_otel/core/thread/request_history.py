@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 16
-_SHORTEST = 256  # bytes from which arguments are read as JSON
+_SHORTEST = 256  # bytes; shorter arguments are not read as JSON
 _NO_TOOLS = hash(())
 _HEADS = tuple(KINDS[part] for part in HEADS)
 _ANSWERED_KINDS = frozenset(KINDS[part] for part in (*OF_THE_MODEL, semconv.TOOL_RESULTS))
@@ -63,8 +63,8 @@ def compare(  # noqa: C901, PLR0912 - the readings of one request
 ) -> tuple[Sequence[SeenCall], Shares]:
     """Compare a request with the earlier ones of its execution, and count lost, dropped and doubled messages.
 
-    Return the calls whose results it should hold, and no request held; and the shares of the parts that it repeats from
-    the request before. The request has its conversation then, None where it begins none.
+    Return the calls with results that it should hold, and no request held; and the shares of the parts that it repeats
+    from the request before. The request has its conversation then, None where it begins none.
     """
     request, sized, conversation, key = it.request, it.measured, it.conversation, 0
     if conversation is not None and it.prefix is not None:
@@ -73,7 +73,7 @@ def compare(  # noqa: C901, PLR0912 - the readings of one request
     else:
         it.offered = hash(tuple(one.print for one in sized if one.part.part == semconv.TOOLS))
         key = hash((it.offered, *(timeless_print(one) for one in sized if one.part.part == semconv.SYSTEM)))
-        # A sub-agent has other tools or another system prompt, and so a conversation of its own.
+        # A sub-agent has other tools or another system prompt, and so a separate conversation.
         conversation, is_doubled = (execution.streams or {}).get(key), _is_doubled(sized)
         before = NO_PARTS if conversation is None else conversation.parts
         continues = before.prints == array("q", [one.print for one in sized[: len(before.prints)]])
@@ -86,7 +86,7 @@ def compare(  # noqa: C901, PLR0912 - the readings of one request
     shares = NO_SHARES if conversation is None else conversation.shares
     if request.continued:
         shares = shares._replace(parts=0)
-    # Not those of another request, which a second thread sends in the same conversation.
+    # Not the shares of another request, which a second thread sends in the same conversation.
     elif not continues or shares.parts != len(before.prints):
         shares = NO_SHARES
     undelivered: Sequence[SeenCall] = ()
@@ -121,7 +121,7 @@ def compare(  # noqa: C901, PLR0912 - the readings of one request
 def _compare_before(
     it: Read, execution: ExecutionState, conversation: Conversation, parts: SeenParts, *, continues: bool
 ) -> None:
-    """Compare a request with the one before it: what is stable, changed, summarized or dropped."""
+    """Compare a request with the one before it: find stable, changed, summarized and dropped parts."""
     before, total = conversation.parts, it.total
     same = min(len(before.prints), len(parts.prints))  # parts that begin both
     if not continues:
@@ -129,12 +129,12 @@ def _compare_before(
         same = next((at for at, (was, now) in pairs if was != now), same)
     # Without an earlier turn, a request is a prompt alone.
     if total and (execution.results or not _ANSWERED_KINDS.isdisjoint(parts.kinds)):
-        longer = it.measured[len(parts.sizes) - it.first :]  # than the parts whose fingerprints are kept
+        longer = it.measured[len(parts.sizes) - it.first :]  # than the parts with kept fingerprints
         changed = sum(parts.sizes[same:]) + sum(one.bytes for one in longer)
         it.out.metrics.record(semconv.REQUEST_STABLE, (total - changed) / total)
     if not continues:
         conversation.missed = None
-        # Nothing continues, unless some of what follows the changed part is still there.
+        # Nothing continues, unless some parts after the changed one are still there.
         if not set(before.prints[same + 1 :]).isdisjoint(parts.prints[same:]):
             _tell(it, conversation, conversation, _PARTS[before.kinds[same]], same)
         _tell_summarized(before, it.sized)
@@ -238,7 +238,7 @@ def _is_forgetful(it: Read, execution: ExecutionState, conversation: Conversatio
 
 
 def _tell_summarized(before: SeenParts, sized: Sequence[Sized]) -> None:
-    """Show on the current span that a new summary stands in the place of earlier messages."""
+    """Show on the current span that a new summary replaces earlier messages."""
     seen = set(before.prints)
     new = [one for one in sized if one.print not in seen and one.part.part not in HEADS]
     if not seen.issubset(one.print for one in sized) and any(map(is_summary, new)):
@@ -259,15 +259,15 @@ def _is_doubled(sized: Sequence[Sized]) -> bool:
 
 _PARTS = tuple(KINDS)
 
-# Changes in the part of a request that the request before had: a prompt cache cannot serve what follows them.
+# Changes in the part of a request that the request before had: a prompt cache cannot serve the parts after them.
 # Providers cache a request's beginning: tools, system prompt, messages in their order. Only a request that continues
-# an earlier one counts: some of what follows the changed part is still there.
+# an earlier one counts: some parts after the changed one are still there.
 
 
 def _earlier(it: Read, execution: ExecutionState) -> Conversation | None:
     """Return the conversation that a request continues with other tools or another system prompt.
 
-    Such a request begins a conversation of its own, as that of a sub-agent does. Without tools, a request may be one
+    Such a request begins a separate conversation, as one of a sub-agent does. Without tools, a request may be one
     for a title or a summary, and changes nothing.
     """
     if it.request.continued or it.tools is None:
@@ -347,7 +347,7 @@ _OF_THE_MODEL = tuple(KINDS[part] for part in OF_THE_MODEL)
 
 # Windows over a history: the messages that a request leaves out between those it shares with the request before. A
 # window keeps the end of a history, and sometimes its beginning. So a request with a window is the request before it,
-# without one piece in front of its end, and with the model's next message behind it. Anything in the place of the
+# without one piece in front of its end, and with the model's next message after it. Anything that replaces the
 # piece is a summary, an edit or another history, and proves no window. Neither do call ids that are used twice.
 
 
@@ -374,7 +374,7 @@ def _begin(conversation: Conversation, parts: SeenParts) -> int:
 
 
 def _drop(it: Read, conversation: Conversation, parts: SeenParts) -> None:
-    """Tell what a request, which does not continue the one before it, leaves out of it."""
+    """Report the messages that a request leaves out, when it does not continue the one before it."""
     places = [at for at, one in enumerate(it.sized) if one.part.part == semconv.TOOL_RESULTS]
     ids = [call_id for at in places if (call_id := it.sized[at].part.call_id) is not None]
     if any(call.fragment is REUSED for call in it.calls.values()) or len(ids) > len(set(ids)):
@@ -405,7 +405,7 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
     """Return where the piece begins and ends that the later request leaves out, None without proof of a window."""
     prints = [one.print for one in later]
     places, end = set(prints), len(earlier)
-    # Reminders behind the results are in no later request.
+    # Reminders after the results are in no later request.
     while end and earlier[end - 1].kind == _USER and earlier[end - 1].print not in places:
         end -= 1
     if not end or earlier[end - 1].kind != _RESULT:
@@ -427,7 +427,7 @@ def _left_out(earlier: list[_Message], later: list[_Message], *, has_tools: bool
 
 
 def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]]:
-    """Return how many parts two requests may share in front, where the shared end begins, and what follows there."""
+    """Return how many parts two requests may share in front, where the shared end begins, and where it ends."""
     ends = [at for at, one in enumerate(prints) if one == before[-1]]
     found = []
     for last in ends if len(ends) <= _MOST_PLACES else ():
@@ -443,7 +443,7 @@ def _overlaps(before: list[int], prints: list[int]) -> list[tuple[int, int, int]
 def _tell_dropped(  # noqa: PLR0913, PLR0917 - both requests, and the piece
     it: Read, conversation: Conversation, earlier: list[_Message], later: list[_Message], first: int, stop: int
 ) -> None:
-    """Count what a window left out, and show it on the current span; forget the task when it is among it."""
+    """Count the messages that a window left out, and show them on the current span; forget the task if it is one."""
     dropped, turns = earlier[first:stop], _turns(earlier, first, stop)
     has_task = any(one.print == conversation.task for one in dropped)
     has_task = has_task and all(one.print != conversation.task for one in later)

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 HEADS = (semconv.SYSTEM, semconv.TOOLS)
 OF_THE_MODEL = (semconv.ASSISTANT, semconv.TOOL_CALL_ARGUMENTS)
 OF_CALLS = (semconv.TOOL_CALL_ARGUMENTS, semconv.TOOL_RESULTS)
-#: Parts of a request whose fingerprints are kept; a longer request is compared up to here.
+#: Parts of a request that keep their fingerprints; a longer request is compared up to here.
 MOST_PARTS = 2_048
 #: Kinds of parts by number.
 KINDS = {part: number for number, part in enumerate(semconv.REQUEST_PARTS)}
 _HEAD = 64  # characters of a part in its fingerprint
-_READ = 1_024  # characters of a system prompt in which dates and times are looked for, and of values that are compared
+_READ = 1_024  # characters of a system prompt that are searched for dates and times, and of values that are compared
 _LARGEST = 64 * 1024  # bytes of a result that is compared as a whole
 _FEW_BYTES = 16
 _NUMBERS = pattern(r"\d+")
@@ -205,15 +205,15 @@ def joined(first: Sequence[Depth], more: Sequence[Depth]) -> list[Depth]:
 # The shares of the parts in a request.
 
 # Bytes that remedies would keep out of a request if they were on, estimated from the bytes of its parts. A claim
-# check would leave what its setting lets through of each larger result. Trimming would leave a line of each result of
-# an old turn, and the compaction of arguments a mark. No text is read.
+# check would leave the part of each larger result that its setting lets through. Trimming would leave a line of each
+# result of an old turn, and the compaction of arguments a mark. No text is read.
 
 
 class Savable(NamedTuple):
     """Bytes above the limits of remedies in the parts of a request, in the order of its parts.
 
     ``results`` are those above the claim check's limit. ``lines`` are those above the line of a trimmed result, for
-    each turn with the turns before it. ``waiting`` are those of calls without a result, ``arguments`` of the others.
+    each turn with the turns before it. ``waiting`` are bytes of calls without a result, ``arguments`` of answered ones.
     """
 
     results: int = 0
@@ -224,7 +224,7 @@ class Savable(NamedTuple):
     is_answered: bool = True
 
     def then(self, new: Sequence[Sized], chosen: Settings) -> Savable:
-        """Return these bytes with those of further parts."""
+        """Return the sum with the new parts added."""
         results, arguments, waiting, lines, is_answered = self
         lines = lines[:]  # the request before has its own
         most_bytes, line_bytes = chosen.claim_check_bytes, chosen.trim_characters + _LINE_BYTES
@@ -264,9 +264,9 @@ class Shares(NamedTuple):
     """Bytes by part and tool, and the number of parts that they sum; the tool is empty where there is none.
 
     ``sizes`` are the bytes of the messages' parts in order, ``places`` the places of their part and tool in ``bytes``.
-    ``removed`` are the bytes by remedy that are missing in the results of the request, ``savable`` those that remedies
-    which are off would keep out of it. ``texts`` are digests of the large texts in it, and ``duplicate_bytes`` the
-    bytes of those that are there a second time.
+    ``removed`` are the bytes by remedy that are missing in the results of the request. ``savable`` are the bytes that
+    remedies which are off would keep out of it. ``texts`` are digests of the large texts in it, and ``duplicate_bytes``
+    are the bytes of repeated ones.
     """
 
     parts: int
@@ -293,7 +293,7 @@ class Shares(NamedTuple):
 
     @property
     def largest_tool(self) -> str | None:
-        """The tool whose results have most bytes."""
+        """The tool with the most bytes of results."""
         sizes = {tool: size for (part, tool), size in self.bytes.items() if part == semconv.TOOL_RESULTS if tool}
         return max(filter(sizes.__getitem__, sizes), key=sizes.__getitem__, default=None)
 
@@ -320,7 +320,7 @@ class Shares(NamedTuple):
 
 NO_SHARES = Shares(0, {})
 
-#: UTF-8 bytes of arguments above which they are compacted, and those that are left of them.
+#: UTF-8 bytes of arguments above which they are compacted, and the bytes that are left of them.
 LARGE_ARGUMENTS: Final = 2_000
 _MARK_BYTES: Final = 96
 #: Bytes of a trimmed result's line around its beginning: its size, tool, status and a reference.

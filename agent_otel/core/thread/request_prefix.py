@@ -56,7 +56,7 @@ class Read:
 
     ``messages`` is set if the request may be kept. A request that continues another has the conversation and the prefix
     of that request. It also has ``depths``: the values of all its messages, or None if the new messages are not plain
-    data. ``calls`` maps the indexes of results to the calls that they answer; ``new`` are those whose results no
+    data. ``calls`` maps the indexes of results to the calls that they answer; ``new`` are calls with results that no
     request held before. ``measured`` are the parts that were read, with their sizes, and ``total`` the bytes of all.
     ``offered`` is the fingerprint of the tools.
     """
@@ -80,12 +80,12 @@ class Read:
 
     @cached_property
     def parts(self) -> list[RequestPart]:
-        """All parts; those of earlier messages are read on access."""
+        """All parts; parts of earlier messages are read on access."""
         return list(self.messages or ()) if self.first else self.read
 
     @cached_property
     def sized(self) -> list[Sized]:
-        """All parts with their sizes; those of earlier messages were measured before."""
+        """All parts with their sizes; parts of earlier messages were measured before."""
         if self.conversation is None or not self.first:
             return self.measured
         seen = self.conversation.parts

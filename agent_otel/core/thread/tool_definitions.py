@@ -1,8 +1,8 @@
-"""Changes of the definitions of tools in model requests: their properties, and which are required and of which type.
+"""Changes of the definitions of tools in model requests: properties, their types, and whether they are required.
 
 A definition changes while a process runs when a server of tools is updated, or a tool is made anew with another schema.
 A change across a deployment has no earlier definition in the process: a metric has a fingerprint of each definition,
-which a rule compares with those of earlier processes. Of a definition its paths and types are kept.
+which a rule compares with fingerprints of earlier processes. The process keeps the paths and types of a definition.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Definitions:
         self._tools: dict[tuple[Any, ...], tuple[dict[str, str], frozenset[str]]] = {}
 
     def compare(self, owner: tuple[Any, ...], definitions: object, fingerprint: int) -> list[NewDefinition]:
-        """Return the new definitions of a request; none for those that were compared before."""
+        """Return the new definitions of a request, without definitions that were compared before."""
         with self._lock:
             if (owner, fingerprint) in self._requests:
                 return []
@@ -177,14 +177,14 @@ def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
 definitions = Definitions()
 fork.after_fork(definitions.reset)
 
-#: Results with an object from which its keys are learned; a change is reported only after them.
+#: Keys of an object are learned from so many results with it; a change is reported only after them.
 LEARNED_FROM: Final = 8
 #: Results of a tool that are all compared; after them, one of so many.
 ALL_OF: Final = 16
 SHAPES_SAMPLED: Final = 8
 _MOST_SHAPED_TOOLS: Final = 100
 _MOST_OBJECTS: Final = 64
-#: Keys of the result of a call that has failed, which is not compared with the others.
+#: Keys of the result of a call that has failed, which is not compared.
 _FAILURES: Final = frozenset({"error", "errors"})
 
 # Detection of changes in the keys of a tool's results. Only names of keys are kept, never values.
@@ -202,7 +202,7 @@ class Change(NamedTuple):
 
 
 class _Keys:
-    """The keys of the objects at one path: those of all results, and those of any."""
+    """The keys of the objects at one path: the keys in all results, and the keys in any."""
 
     __slots__ = ("always", "ever", "seen")
 
@@ -213,7 +213,7 @@ class _Keys:
     def compare(self, keys: frozenset[str], *, is_whole: bool) -> tuple[frozenset[str], frozenset[str]]:
         """Return the keys added and removed, none while the object's keys are learned.
 
-        In an object whose keys have differed before, a further key is data or optional. A key that is reported as
+        If the keys of an object have differed before, a further key is data or optional. A key that is reported as
         added is expected from then on.
         """
         self.seen += 1
@@ -247,7 +247,7 @@ class _Contract:
             if known is not None:
                 new, gone = known.compare(keys, is_whole=is_whole)
             else:
-                # A list of objects may have become an object, or the other way round.
+                # A list of objects may have become an object, or an object a list.
                 other = self.objects.get((at.removesuffix("[]") if at.endswith("[]") else f"{at}[]", is_whole))
                 if len(self.objects) < _MOST_OBJECTS:
                     self.objects[place] = _Keys(keys)
@@ -287,7 +287,7 @@ class Drift:
             return contract.compare(found) if found else None
 
     def keys(self, tool: str) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-        """Return the keys of a tool's results by path: those of all results, and those of any."""
+        """Return the keys of a tool's results by path: the keys in all results, and the keys in any."""
         with self._lock:
             contract = self._contracts.get(tool)
             return {} if contract is None else {at: (one.always, one.ever) for (at, _), one in contract.objects.items()}
@@ -297,7 +297,7 @@ drift = Drift()
 fork.after_fork(drift.reset)
 
 
-# Tools that model requests offer: the bytes and tokens of their definitions, and those that are never called. A set of
+# Tools that model requests offer: the bytes and tokens of their definitions, and the tools without a call. A set of
 # definitions is read when a request has it first.
 
 _MOST_SETS: Final = 64
@@ -317,7 +317,7 @@ class ToolSet:
             if len(sizes) < _MOST_OFFERED:
                 sizes[clean(name)] = sizes.get(clean(name), 0) + size(definition).bytes
         self.bytes, self.count = whole_bytes, len(listed(definitions))
-        #: The bytes of a definition, with its share of what stands around all.
+        #: The bytes of a definition, with its share of the text around all.
         self.sizes = dict(zip(sizes, portions(whole_bytes, list(sizes.values())), strict=True))
         #: Tools that no call of this process has had so far.
         self.uncalled: frozenset[str] = frozenset(self.sizes)

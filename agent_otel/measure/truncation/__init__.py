@@ -73,7 +73,7 @@ _ENDING: Final = pattern(
 )
 _REFUSED_STARTS: Final = frozenset("<4HECR{")
 
-#: First characters of texts that may be cut by their shape, and the first of those that are half a character.
+#: First characters of texts that may be cut by their shape, and the first character that is half a character.
 _SHAPED: Final = _REFUSED_STARTS | frozenset("{[(")
 _HALF: Final = "\ud800"
 
@@ -107,8 +107,8 @@ def has_shrunk(before_bytes: int, after_bytes: int, after: object = None) -> boo
 def find_cut(value: Any, size_bytes: int | None = None) -> Cut | None:
     """Return the sign that a tool result was cut; None if there is none.
 
-    Reads a text, the first and last text of a message or of a list of content blocks, and the keys by which a
-    structured result marks itself as cut. A text of up to 96 KiB is searched whole, a longer one in parts.
+    Reads a text, the first and last text of a message or of a list of content blocks, and the keys that mark a
+    structured result as cut. A text of up to 96 KiB is searched whole, a longer one in parts.
     ``size_bytes`` is its length in UTF-8 bytes, to be compared with silent caps that count bytes; it is not measured
     here. Never raises and never runs code of the value.
     """
@@ -148,7 +148,7 @@ def _text_cut(text: str, size_bytes: int | None = None) -> Cut | None:
 
 
 def _noticed(text: str, length: int) -> str | None:
-    """Return the reason of a notice; one that says where the result is stored outweighs the others."""
+    """Return the reason of a notice; one that says where the result is stored comes first."""
     if length <= _SHORT:
         stems = _stems_in(text)
         return _read(text, stems, ((0, length),)) if stems else None
@@ -356,7 +356,7 @@ _ALONE: Final = pattern(r"\n[}\]]\r?\n(?!\s*[{\[])")
 _CLOSED: Final = pattern(r"\n[}\]]\s*\n|[}\]]\n\s*\n")
 _decode = json.JSONDecoder().raw_decode
 
-#: Characters of a text in which JSON is parsed whole.
+#: JSON is parsed whole in texts of up to so many characters.
 _PARSED: Final = 16 * 1024
 _MOST_KEYS: Final = 16
 _BEHIND_WORDS: Final = pattern(r"\n([{\[])(?=\s*[\"{\[])")
@@ -372,9 +372,9 @@ _TEXT: Final = r"(?:[bru]{1,2})?(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
 _VALUE: Final = rf"(?:{_TEXT}|-?\d[\w.+-]*|None|True|False|<[^<>\n]{{1,200}}>|[A-Za-z_][\w.]*(?=[,\])}}]))"
 _NAMED: Final = r"(?:[A-Za-z_]\w*=)?"
 _ITEM: Final = rf"{_NAMED}(?:{_OPENER})*{_NAMED}(?:{_VALUE})?[\]}})]*"
-#: Python puts a blank behind each comma and colon, and `pprint` a line end.
+#: Python puts a blank after each comma and colon, and `pprint` a line end.
 _ITEMS: Final = pattern(rf"(?:{_ITEM}(?:,\s+|: ))+", re.DOTALL)
-#: A text without its end, or what is left of a name or a number.
+#: A text without its end, or the rest of a name or a number.
 _BROKEN: Final = pattern(
     rf"{_NAMED}(?:{_OPENER})*{_NAMED}(?:[bru]{{0,2}}['\"].*|[\w.+-]*[,:]?|{_ITEM}[,:]?)", re.DOTALL
 )
@@ -392,7 +392,7 @@ _DEEP: Final = pattern(
     re.IGNORECASE,
 )
 
-# Detect documents that stop before their end: JSON, what Python writes of an object, and either behind a few words.
+# Detect documents that stop before their end: JSON, Python's text of an object, and either after a few words.
 
 
 def is_cut_document(text: str) -> bool:
@@ -415,9 +415,9 @@ def is_cut_text_of(known: dict[str, Any]) -> bool:
 
 
 def is_cut_behind_words(text: str) -> bool:
-    """Return True if JSON that begins on a line of its own, behind a few words, stops with the text.
+    """Return True if JSON that begins on a separate line, after a few words, stops with the text.
 
-    A short text is parsed to its end. Of a longer one the last line decides: prose may follow an example.
+    A short text is parsed to its end. In a longer one the last line decides: prose may follow an example.
     """
     begin = _BEHIND_WORDS.search(text, 0, _FRONT)
     if begin is None:

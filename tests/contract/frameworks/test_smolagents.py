@@ -1,4 +1,4 @@
-"""smolagents: agents that call tools, and agents that write code, whose outputs are cut by default."""
+"""smolagents: agents that call tools, and agents that write code. Outputs are cut by default."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 LAST = "Last output from code snippet:\n"
 
-# The call of the agent behind the tool.
+# The call of the agent that is used as a tool.
 ASSISTANT = Record("lookup", "call_30", LOOKUP_BYTES, agent="assistant")
 
 
@@ -31,7 +31,7 @@ def asked(request: Json) -> tuple[list[Any], str]:
 
 
 def answers(request: Json) -> dict[str, str]:
-    """What the agent tells the model of each call: a line each, or all that is said about a single one."""
+    """Return the agent's text about each call: a line each, or the whole text about a single one."""
     calls, said = asked(request)
     told = re.split("\n?(?:Observation|Error):\n", said)[1:]
     lines = told[0].split("\n") if told and len(calls) > 1 else told
@@ -75,11 +75,11 @@ class TestSmolagents(Delivery):
     own: ClassVar = {
         "two megabytes": WHOLE,
         "nested": looked_up("nested", "call_20"),
-        # {"rows":[{"id":0},{"id":1}]}, of which the model gets what str() makes of it
+        # {"rows":[{"id":0},{"id":1}]}, which the model gets as str() writes it
         "structured": Case(
             ("table",), (("call_21", "table", {"rows": 2}),), (Record("table", "call_21", 28, args=10),)
         ),
-        # {"task":"…"}, one byte less than with an "input"; 61 bytes and a line end stand before "done".
+        # {"task":"…"}, one byte less than with an "input"; 61 bytes and a line end precede "done".
         "agent as a tool": Case(
             ("assistant",),
             (("call_29", "assistant", {"task": DELEGATED}),),
@@ -94,7 +94,7 @@ class TestSmolagents(Delivery):
 
     @classmethod
     def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
-        """Return the texts in which the results are."""
+        """Return the texts that contain the results."""
         return {call: text for request in server.requests for call, text in answers(request).items()}
 
     def expected(self, record: Record, runs: Runs) -> Record:
@@ -105,13 +105,13 @@ class TestSmolagents(Delivery):
 
 
 class TestSmolagentsOldest(TestSmolagents):
-    """smolagents 1.24, the first whose code runs in a thread."""
+    """smolagents 1.24, the first that runs code in a thread."""
 
     environment = "smolagents-oldest"
 
 
 def printed(request: Json) -> dict[str, str]:
-    """What the code printed of each call, or its last value."""
+    """Return the text that the code printed of each call, or its last value."""
     calls, said = asked(request)
     told = re.split("\n?(?:Observation:\nExecution logs|Error):\n", said)[1:]
     told = [text.partition(LAST)[2] if text.startswith(LAST) else text.partition(f"\n{LAST}")[0] for text in told]
@@ -120,7 +120,7 @@ def printed(request: Json) -> dict[str, str]:
 
 
 def code(request: Json) -> Reply:
-    """Ask for the calls in code that prints what they return."""
+    """Ask for the calls in code that prints their results."""
     return in_code(request, "print({})")
 
 
@@ -141,7 +141,7 @@ def in_code(request: Json, line: str) -> Reply:
 
 
 class TestSmolagentsCode(TestSmolagents):
-    """Agents that write code: what it prints is cut at 50,000 characters. The code does not tell tools whose it is."""
+    """Agents that write code: printed output is cut at 50,000 characters. The code does not name its agent to tools."""
 
     unfound: ClassVar = {}
     knows_ids = False
@@ -162,7 +162,7 @@ class TestSmolagentsCode(TestSmolagents):
 
     @classmethod
     def results(cls, server: OpenAIServer | ScriptedServer) -> dict[str, str]:
-        """Return the texts in which the results are."""
+        """Return the texts that contain the results."""
         return {call: text for request in server.requests for call, text in printed(request).items()}
 
 

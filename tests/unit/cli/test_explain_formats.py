@@ -88,7 +88,7 @@ def openhands() -> list[Any]:
 
 
 def swe_agent() -> dict[str, Any]:
-    """Return a trajectory file of SWE-agent, whose history has the messages."""
+    """Return a trajectory file of SWE-agent with the messages in its history."""
     history: list[Any] = [{"role": "system", "content": "Be kind.", "agent": "main", "message_type": "system_prompt"}]
     for turn in range(TURNS):
         call = {"id": f"call_{turn}", "type": "function", "function": {"name": "search_orders", "arguments": "{}"}}
@@ -105,7 +105,7 @@ def swe_agent() -> dict[str, Any]:
 
 
 def langsmith() -> dict[str, Any]:
-    """Return a run, whose messages are LangChain's constructors."""
+    """Return a run with messages as LangChain's constructors."""
 
     def made(kind: str, **kwargs: Any) -> dict[str, Any]:
         path = ["langchain", "schema", "messages", kind]
@@ -295,6 +295,6 @@ def test_turns_tools_and_savings(tmp_path: Path, value: Any) -> None:
     assert all(BYTES <= size <= WRITTEN for size in of_tool)
     saved = savings(found)
     assert TURNS * (BYTES - 32_768) <= saved["claim check"] <= TURNS * (WRITTEN - 32_768)
-    # Of eight turns the last two stay whole, and five of the others become lines together.
+    # The last two of eight turns stay whole, and five earlier ones become lines together.
     assert 5 * (BYTES - 400) <= saved["trimming"] <= 5 * WRITTEN
     assert TURNS == len(found["sizes"])
