@@ -149,10 +149,13 @@ class _Walk:
             values = [value for _, value in batch]
             self.spend(2 * len(batch))
             for key, _ in batch:
-                if type(key) is not str:
+                if type(key) is str:
+                    characters += len(key)
+                elif type(key) is int and -_SHORT_INT < key < _SHORT_INT:
+                    characters += 2 + key.bit_length() // 3
+                elif key is not None and type(key) is not bool and type(key) is not float:
                     self.spend(_ODD_STEPS)
                     return _ODD
-                characters += len(key)
         verdict, count, characters = _count(values, characters)
         self.spend(count + characters // self._step_characters)
         return verdict
@@ -296,7 +299,7 @@ def _left_of(root: Any, left: int) -> int:
 
 def _key(key: Any) -> str:
     """Return a key of an object as json writes it. If json refuses the key, its JSON or type's name is the text."""
-    if key is None or type(key) in (bool, int, float):
+    if key is None or type(key) is bool or type(key) is int or type(key) is float:
         return _encode({key: 0})[1:-3] if type(key) is not int or -_SHORT_INT < key < _SHORT_INT else _encode(hex(key))
     shape = shape_of(type(key))
     if shape.kind is object_kinds.TEXT:

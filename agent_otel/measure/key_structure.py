@@ -32,7 +32,8 @@ _MOST_VISITED: Final = 1_024
 _DEEPEST: Final = 4
 _FEW: Final = 4
 _DEEPEST_TEXT: Final = 32
-_SCALARS: Final = frozenset({str, bytes, int, float, bool, type(None)})
+#: By identity: to look a class up runs the code of its metaclass.
+_SCALARS: Final = frozenset(map(id, (str, bytes, int, float, bool, type(None))))
 _TOKEN: Final = pattern(r'"[^"\\]*(?:\\.[^"\\]*)*"|["\[\]{},]', re.DOTALL)
 _LONGEST_KEY: Final = 64
 _NUMBERED: Final = pattern(r"(?:.*[-_:])?\d+")
@@ -71,16 +72,21 @@ def _structure(value: Any) -> KeyStructure:
             # The first and the last element and two between them: not each record has all fields.
             most = len(value)
             some = value if most <= _FEW else [value[most * part // 3 - (part > 0)] for part in range(_FEW)]
-            waiting += ((item, f"{path}[]", depth) for item in some if type(item) not in _SCALARS)
+            waiting += ((item, f"{path}[]", depth) for item in some if id(type(item)) not in _SCALARS)
         elif depth < _DEEPEST and len(known := value if type(value) is dict else fields(value)) <= MOST_KEYS and known:
-            names = {fold(key) if type(key) is str else ANY: member for key, member in known.items() if key != _MARK}
+            is_whole, names = True, {}
+            for key, member in known.items():
+                if type(key) is str and key == _MARK:
+                    is_whole = False
+                else:
+                    names[fold(key) if type(key) is str else ANY] = member
             visited += len(names)
-            place = path, _MARK not in known
+            place = path, is_whole
             found[place] = found.get(place, frozenset()) | names.keys()
             waiting += (
                 (member, f"{path}.{name}" if path else name, depth + 1)
                 for name, member in names.items()
-                if type(member) not in _SCALARS
+                if id(type(member)) not in _SCALARS
             )
     # The last element of a list that was cut has not all of the keys that the elements before it have.
     return {place: keys for place, keys in found.items() if place[1] or (place[0], True) not in found}

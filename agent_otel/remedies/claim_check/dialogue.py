@@ -169,7 +169,7 @@ def mentions(value: Any, text: str = PREFIX) -> bool:
         return str.rfind(value, text) >= 0  # half the time of a search from the beginning, until Python 3.14
     if is_list(value):
         return any(mentions(each, text) for each in reversed(value))
-    if cls in (int, float, bool, bytes, type(None)):
+    if any(cls is plain for plain in (int, float, bool, bytes, type(None))):
         return False
     return any(mentions(each, text) for each in fields(value).values())
 

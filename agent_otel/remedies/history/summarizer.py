@@ -281,7 +281,7 @@ def weigh(value: Any, key: str = "") -> Weight:
         if key in _BINARY and length > _LONG:
             return Weight(min(length, _BINARY_CHARACTERS), hash(value))
         return Weight(length, hash(value))
-    if cls in (int, float, bool, type(None)):
+    if any(cls is plain for plain in (int, float, bool, type(None))):
         return Weight(4, hash(value))
     if cls is bytes:
         return Weight(min(len(value), _BINARY_CHARACTERS), hash(value))
@@ -426,7 +426,7 @@ def _plain(value: Any) -> Any:
         return value if len(value) < _LONG else _DATA.sub("[data]", value)
     if cls is bytes:
         return "[data]"
-    if cls in (int, float, bool, type(None)):
+    if any(cls is plain for plain in (int, float, bool, type(None))):
         return value
     if is_list(value):
         return [_plain(each) for each in value]

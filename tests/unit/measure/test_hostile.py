@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from agent_otel.measure.arguments_hash import arguments
+from agent_otel.measure.json_pieces import pieces
+from agent_otel.measure.key_structure import key_structure
 from agent_otel.measure.size import Size, json_size, size
 from agent_otel.measure.truncation import find_cut
 from agent_otel.measure.truncation.paging import asks_for_a_page, is_page
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 FUNCTIONS: list[Callable[[Any], Any]] = [
     *(size, json_size, arguments, find_cut),
-    *(is_page, asks_for_a_page),
+    *(is_page, asks_for_a_page, key_structure),
 ]
 each_function = each_row("function", FUNCTIONS, ids=lambda function: function.__name__, around=hostile.untouched)
 
@@ -165,3 +168,34 @@ def test_a_class_a_module_a_function(function: Callable[[Any], Any]) -> None:
     function(int)
     function(pytest)
     function([print, test_half_a_surrogate_pair, type, object(), Ellipsis, NotImplemented, 1j])
+
+
+class _Meta(type):
+    def __eq__(cls, other: object) -> bool:
+        raise SystemExit
+
+    def __hash__(cls) -> int:
+        raise SystemExit
+
+
+class _Odd(metaclass=_Meta):
+    pass
+
+
+class _Key:
+    def __eq__(self, other: object) -> bool:
+        raise SystemExit
+
+    def __hash__(self) -> int:
+        return 7
+
+
+@each_function
+@each_row("value", [{_Key(): 1}, [{_Key(): 1}], [_Odd()], {"a": _Odd(), "b": [_Odd(), _Odd()]}], ids=range(4))
+def test_keys_and_classes_are_not_compared(function: Callable[[Any], Any], value: Any) -> None:
+    function(value)
+
+
+@each_row("value", [dict.fromkeys(range(2000), 1), [{1: 2}] * 1_000, {n / 2: {None: n, True: n} for n in range(500)}])
+def test_keys_that_are_no_texts_take_no_more_steps(value: Any) -> None:
+    assert json.dumps(value, separators=(",", ":")) == "".join(pieces(value))
