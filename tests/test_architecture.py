@@ -24,7 +24,7 @@ STARTUP = ("agent_otel", "agent_otel.auto", "agent_otel._internal.env")
 FRAMEWORKS = ("agents", "anthropic", "dapr", "fastmcp", "langchain_core", "langgraph", "mcp", "openai", "temporalio")
 
 #: Upper limits. A change that adds lines names the code that it replaces; lower these when the package shrinks.
-CEILING = {"lines": 52_990, "modules": 235, "tokens": 368_500}
+CEILING = {"lines": 52_986, "modules": 235, "tokens": 368_472}
 LAYOUT = (
     tokenize.COMMENT,
     tokenize.DEDENT,

@@ -307,7 +307,7 @@ def test_a_runbook_says_what_it_has_to(path: Path) -> None:
     text = path.read_text()
     alert, *others = (alert for alert in ALERTS if alert.name == path.stem)
     severities = ", ".join(dict.fromkeys(each.severity for each in (alert, *others)))
-    (command,) = _blocks(path, "console")
+    command = _blocks(path, "console")[-1]
     words = shlex.split(command)
     matchers = [word.partition("=")[0] for word in words if re.fullmatch(r"[a-z_]+=.*", word)]
 
