@@ -374,7 +374,7 @@ _WRITES_IN_POSTGRES: Final = "SELECT coalesce(sum(length(blob)), 0) FROM checkpo
 
 def without_secrets(name: str) -> str:
     """Return a name as it may be shown: a URL without user, password and options."""
-    return re.sub(r"//[^@/]*@", "//", name).partition("?")[0] if name.startswith(_POSTGRES) else name
+    return re.sub(r"//.*@", "//", name.partition("?")[0]) if name.startswith(_POSTGRES) else name
 
 
 def _in_postgres(url: str, thread: str | None, stack: contextlib.ExitStack) -> Source:
