@@ -1,6 +1,6 @@
-"""Passages: the lines and the quoted strings of a text, by whose hashes the text is recognised where it stands again.
+"""Passages: the lines and the quoted strings of a text. Their hashes show where the text occurs again.
 
-A passage is recognised wherever it stands: in a part of the text, between other texts, behind a line number, or in a
+A passage is recognised anywhere: in a part of the text, between other texts, after a line number, or in a
 list of lines. A long passage is divided into blocks from its beginning on. Short ones are in any text, and prove
 nothing.
 """

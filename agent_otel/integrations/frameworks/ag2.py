@@ -34,7 +34,7 @@ ENTRY = Integration(
     sites=(
         Candidate("ag2.tools.final.function_tool", tool="FunctionTool.__call__"),
         Candidate("ag2.tools.toolkits.mcp_server.toolkit", tool="_MCPProxyTool.__call__"),
-        # The shell of Anthropic's models, whose commands run here.
+        # The shell of Anthropic's models: its commands run here.
         Candidate("ag2.tools.builtin.anthropic_bash", tool="AnthropicBashTool.__call__"),
         Candidate("ag2.tools.executor", execute="_execute_call"),
         Candidate(  # all ways to run an agent pass both
@@ -43,7 +43,7 @@ ENTRY = Integration(
     ),
 )
 
-#: The arguments of the tool whose schema Anthropic has.
+#: The arguments of the tool with a schema at Anthropic.
 _BASH = ("command", "restart")
 
 _agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None)
@@ -51,7 +51,7 @@ _agent: ContextVar[str | None] = ContextVar("agent_otel_ag2_agent", default=None
 
 @asynccontextmanager
 async def _named(scope: Any, name: str | None) -> AsyncIterator[Any]:
-    """Enter the scope of a turn, in which tools belong to its agent; a tool may be an agent with turns of its own."""
+    """Enter the scope of a turn: tools in it belong to its agent. A tool may be an agent with further turns."""
     with held(_agent, name):
         async with scope as drive:
             yield drive

@@ -72,7 +72,7 @@ def _streamed_call(invocation: Invocation) -> ToolCall | None:
 
 
 def _result(value: Any) -> ToolResult:
-    """Read what a tool returned, or what is kept of it: of an exception in a stream, Python's text of a dictionary."""
+    """Read the result of a tool, or its kept part: for an exception in a stream, Python's text of a dictionary."""
     known = value if type(value) is dict else {}
     if len(known) == 1 and (error := text(known.get("error"))) is not None:
         value = str({"error": error})
@@ -87,7 +87,7 @@ def remembering(invocation: Invocation) -> None:
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return the tool's own exception, in whose place the framework raises one with the arguments in its text."""
+    """Return the tool's own exception; the framework raises another one with the arguments in its text."""
     own = context_of(error) if is_named(error, "ValueError") and is_raised_within(error, "camel") else None
     return own if own is not None and text_of(error, 30).startswith("Execution of function") else error
 
@@ -136,7 +136,7 @@ execute_streamed = execute._replace(call=_streamed_call)
 
 @Hook
 def submitting(invocation: Invocation) -> None:
-    """Pass the context on, in which the tool's own spans and references to stored results belong to the run."""
+    """Pass the context on, so that the tool's own spans and references to stored results belong to the run."""
     if switches.enabled:
         invocation.args = (contextvars.copy_context().run, *invocation.args)
 

@@ -138,7 +138,7 @@ def _node_call(invocation: Invocation) -> ToolCall:
 
 
 def _node_result(value: Any) -> ToolResult | None:
-    """Read what a node's tool returns; None where it asks a human instead."""
+    """Read the result of a node's tool; None if the tool asks a human instead."""
     if is_named(value, "RequestInput", "_AuthPending"):
         handler.handler_deferred()
         return None
@@ -168,7 +168,7 @@ def _produced(value: Any) -> ToolResult:
 
 
 def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
-    """Return a replacement for what a tool returns, as an object where callbacks would get one."""
+    """Return a replacement for a tool's result, as an object if callbacks would get one."""
     members = (value, *listed(value), *(fields(value).values() if is_dict(value) else ()))
     if any(is_named(member, "Part", "FunctionResponse") for member in members):
         return LEFT_ALONE  # media
@@ -177,7 +177,7 @@ def _replace(value: Any, replacement: Replacement, _: Invocation) -> Any:
 
 @Passing
 async def answering(wrapped: Any, invocation: Invocation) -> Any:
-    """Cut what callbacks answer; without an answer the exception goes on to the program."""
+    """Cut the answer of callbacks; without an answer the program gets the exception."""
     answer = await wrapped(*invocation.args, **invocation.kwargs)
     return await handler.aremedied(_error_answer, answer, invocation)
 
@@ -191,7 +191,7 @@ def building(invocation: Invocation) -> None:
 
 @Hook
 def live(invocation: Invocation) -> None:
-    """Put off the call of a tool that streams: it runs in a task of its own, where it is measured."""
+    """Put off the call of a tool that streams: another task runs and measures it."""
     if inspect.isasyncgenfunction(getattr(invocation.arg(0, "tool"), "func", None)):
         handler.handler_deferred()
 
@@ -236,7 +236,7 @@ def _code_call(invocation: Invocation) -> ToolCall:
 
 
 def _result(value: Any) -> ToolResult:
-    """Read what the code has written; the model gets its errors alone where there are any."""
+    """Read the output of the code; if there are errors, the model gets only these."""
     known = fields(value)
     if text(known.get("stderr")):
         return ToolResult(known["stderr"], error_type=TOOL_ERROR)
@@ -284,7 +284,7 @@ def appended(invocation: Invocation, _: Any, error: BaseException | None) -> Non
 
 @payloads.reading
 def read(invocation: Invocation, session: Any, error: BaseException | None) -> None:
-    """Report the session that a run begins with; a read of a part of it is no payload."""
+    """Report the session at the start of a run; a partial read does not count as a payload."""
     events = listed(getattr(session, "events", None))
     if error is None and events and not invocation.arg(3, "config") and payloads.in_run():
         value = [part for event in events for part in _parts(event)]

@@ -48,13 +48,13 @@ ENTRY = Integration(
                 returned="AfterToolCallEvent.__init__",
             ),
         ),
-        # A call in a task of its own, which may begin within the one that puts it there, and go on behind it.
+        # A call in another task, which may begin within the call that starts it and end after that call.
         Site(
             Candidate("strands.tools.executors._executor", background="ToolExecutor._execute_background"),
             minimum="1.62",
         ),
         Candidate("strands.agent.agent", agent_run="Agent.stream_async"),  # all ways to run an agent pass it
-        # Several agents, whose runs belong to that of the graph or the swarm.
+        # Several agents: their runs belong to the run of the graph or the swarm.
         Candidate("strands.multiagent.graph", team_run="Graph.stream_async"),
         Candidate("strands.multiagent.swarm", team_run="Swarm.stream_async"),
         Candidate(

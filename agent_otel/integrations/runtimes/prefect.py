@@ -48,7 +48,7 @@ ENTRY = Integration(
 
 _RUNTIME = "prefect"
 _TOO_LARGE = re.compile(r"Flow run parameters must be less than [\d,]+ bytes when serialized \(got ([\d,]+) bytes\)")
-# The server repeats what it was sent.
+# The server repeats the request.
 _SAID_CHARACTERS = 4096
 
 
@@ -108,7 +108,7 @@ def _called(invocation: Invocation, value: Any, error: BaseException | None) -> 
 
 
 def _flow_run() -> str | None:
-    """Return the id of the flow run whose code runs here."""
+    """Return the id of the flow run that runs here."""
     module = sys.modules.get("prefect.context")
     context = None if module is None else module.FlowRunContext.get()
     run = None if context is None else context.flow_run
@@ -162,7 +162,7 @@ def _stored(invocation: Invocation, value: Any, error: BaseException | None) -> 
 
 @on_return
 def serialised(invocation: Invocation, data: Any) -> None:
-    """Keep the serialised bytes: those of the result, then those of the record that contains it, if it is stored."""
+    """Keep the serialised bytes of the result, then of the record that contains it, if it is stored."""
     unstored = _unstored.get(id(invocation.instance))
     if unstored is not None:
         result = unstored.carried.data if unstored.carried is not None else data

@@ -1,4 +1,4 @@
-"""Which values of a payload are tools' results, whose, and which are one result in two forms."""
+"""The values of a payload that are tools' results, their calls, and results that occur in two forms."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ _MOST_RESULTS: Final = 1024
 _MOST_NAMES: Final = 2048
 _MOST_TOOLS: Final = 128
 _MOST_CALLS: Final = 256
-_ALIKE: Final = 15  # percent by which two forms of one result differ in length
+_ALIKE: Final = 15  # difference in length of two forms of one result, in percent
 _LEAST_HEAD: Final = 16
 _NUMBER: Final = re.compile(r"-?[0-9][0-9.eE+-]*")
 
 
 class Results:
-    """The results in one payload, and what is known of the calls that had them."""
+    """The results in one payload, and the known facts about their calls."""
 
     def __init__(self, tool_of: Callable[[str], str | None], is_tool: Callable[[str], bool]) -> None:
         self.complete = True
@@ -106,7 +106,7 @@ class Results:
         return dict(sorted(found.items(), key=lambda item: -item[1])[:_MOST_CALLS])
 
     def pairs(self) -> Iterator[tuple[Scope, Scope, int]]:
-        """Results that stand in two forms, and the bytes of the smaller."""
+        """Results that occur in two forms, and the bytes of the smaller form."""
         by_call = defaultdict(list)
         for scope in self.scopes:
             if scope.bytes >= SHORTEST and scope.owner() is scope:
